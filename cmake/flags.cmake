@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# How this project compiles its own code. Nothing here reaches a user of the installed package.
+
+add_library(flexalloc_build INTERFACE)
+
+target_compile_options(
+  flexalloc_build
+  INTERFACE -Wall
+            -Wextra
+            -Wpedantic
+            -Wshadow
+            -Wconversion
+            -Wsign-conversion
+            -Wold-style-cast
+            -Wnon-virtual-dtor
+            $<$<BOOL:${FLEXALLOC_WERROR}>:-Werror>)
+
+# g++ 12, optimising, does not know that a small_vector with more elements than its own buffer holds
+# has left that buffer, and warns inside Boost's header.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+endif()
+
+if(FLEXALLOC_THREAD_SAFETY_ANALYSIS)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "FLEXALLOC_THREAD_SAFETY_ANALYSIS needs clang, "
+                        "but the compiler is ${CMAKE_CXX_COMPILER_ID} (${CMAKE_CXX_COMPILER})")
+  endif()
+  target_compile_options(flexalloc_build INTERFACE -Wthread-safety -Wthread-safety-beta)
+endif()
+
+if(FLEXALLOC_SANITIZE)
+  foreach(sanitizer IN LISTS FLEXALLOC_SANITIZE)
+    if(NOT sanitizer MATCHES "^(address|undefined|leak|thread)$")
+      message(FATAL_ERROR "FLEXALLOC_SANITIZE names '${sanitizer}'; "
+                          "allowed are address, undefined, leak, thread")
+    endif()
+  endforeach()
+  list(JOIN FLEXALLOC_SANITIZE "," flexalloc_sanitizers)
+  target_compile_options(
+    flexalloc_build INTERFACE -fsanitize=${flexalloc_sanitizers} -fno-sanitize-recover=all
+                              -fno-omit-frame-pointer)
+  target_link_options(flexalloc_build INTERFACE -fsanitize=${flexalloc_sanitizers})
+endif()

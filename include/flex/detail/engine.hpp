@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// What ties pool, lock, callbacks and waiting together, whatever the strategy.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include <boost/intrusive/list.hpp>
+
+#include <flex/allocator_options.hpp>
+#include <flex/composite_address.hpp>
+#include <flex/detail/callback_chain.hpp>
+#include <flex/detail/lock_cell.hpp>
+#include <flex/detail/memory_pool.hpp>
+#include <flex/device_memory.hpp>
+#include <flex/pressure_request.hpp>
+#include <flex/statistics.hpp>
+#include <flex/sync/mutex.hpp>
+
+namespace flex::detail {
+
+class Request;
+
+/// The state of one allocator. Outlives its FlexAllocator for as long as a block is used or a
+/// request is inside: whoever makes it unused by an unlock destroys it right after that unlock.
+///
+/// FlexAllocator derives from it the engine that knows the strategy.
+///
+/// Thread-safe unless a member says otherwise.
+class Engine : public sync::Retired {
+ public:
+  /// Throws std::invalid_argument (options, topology, a null device), DeviceError (the device
+  /// refuses an upfront region), std::bad_alloc.
+  Engine(std::shared_ptr<DeviceMemory> device, AllocatorOptions options);
+  ~Engine() override;
+
+  // --- requests
+
+  /// For requests that were not served at once. Blocks (not attached to an interpreter) for the
+  /// mutex, for the gate, for memory, as long as the options allow; see Request::run for errors.
+  [[nodiscard]] CompositeAddress allocateSlowly(Placement const& placement,
+                                                RequestOptions const& options);
+  /// Blocks for the mutex only. Empty if nothing fits or the strategy admits nobody now.
+  [[nodiscard]] CompositeAddress tryAllocate(Placement const& placement);
+
+  /// Takes blocks for a request, if some fit now. Empty if not.
+  [[nodiscard]] CompositeAddress place(Placement const& placement) noexcept
+      FLEXALLOC_REQUIRES(mutex());
+
+  /// Never blocks. The engine may be gone when it returns.
+  void giveBack(ChunkList const& chunks) noexcept;
+  [[nodiscard]] bool owns(CompositeAddress const& address) const noexcept {
+    return address.engine_ == this;
+  }
+
+  // --- for whoever holds the mutex
+
+  [[nodiscard]] sync::Mutex& mutex() noexcept FLEXALLOC_RETURN_CAPABILITY(cell_.mutex) {
+    return cell_.mutex;
+  }
+  [[nodiscard]] Region& region(std::uint32_t id) noexcept FLEXALLOC_REQUIRES(mutex()) {
+    return pool_.region(id);
+  }
+  void releaseDeferred(Region& region, NodeIndex node) noexcept FLEXALLOC_REQUIRES(mutex());
+  /// Tells the strategy of frees, and retires the engine if that was its last block.
+  void afterRelease() noexcept FLEXALLOC_REQUIRES(mutex());
+
+  // --- the allocator's other calls
+
+  [[nodiscard]] Placement makePlacement(std::uint64_t nbytes,
+                                        AllocationDirective const& directive) const {
+    return detail::makePlacement(nbytes, directive, device_->topology());
+  }
+  [[nodiscard]] Statistics statistics();
+  [[nodiscard]] std::optional<Statistics> tryStatistics();
+  void resetPeakStatistics();
+  void resetAccumulatedStatistics();
+  [[nodiscard]] std::uint64_t trim();
+  void checkInvariants();
+  void noteMisuse() noexcept;
+  [[nodiscard]] std::shared_ptr<CallbackChain> const& chain() const noexcept { return chain_; }
+  [[nodiscard]] std::shared_ptr<DeviceMemory> const& device() const noexcept { return device_; }
+
+  /// From now on nobody waits and no callback starts: who waits fails with `reason`, and so does
+  /// who would have to.
+  void stopWaiting(FailureReason reason);
+
+  /// Ends the life of the FlexAllocator. Returns when no callback is running on another thread.
+  /// Requires: the engine is not used by its owner afterwards.
+  void close();
+
+  /// In a forked child, before anything else.
+  void resetAfterFork() noexcept;
+
+ protected:
+  // What FlexAllocator knows and this class does not. Called with the mutex held.
+  virtual bool admit() noexcept = 0;
+  virtual Verdict resolve(Lock& lock, PressureRequest& request) = 0;
+  virtual void onFree() noexcept = 0;
+  virtual void wakeAll() noexcept = 0;
+  virtual void resetStrategyAfterFork() noexcept = 0;
+
+  [[nodiscard]] StrategyContext strategyContext() noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
+    return {cell_.mutex, pressure_};
+  }
+
+ private:
+  friend class Request;
+
+  /// A thread that waits until another one has finished asking the device for a region.
+  struct GrowthWait : boost::intrusive::list_base_hook<> {
+    sync::Parker parker;
+  };
+  using GrowthWaits =
+      boost::intrusive::list<GrowthWait, boost::intrusive::constant_time_size<false>>;
+
+  void acquireUpfront();
+  /// Throws std::bad_alloc; the device has its region back then. Blocks in the device then.
+  void addRegion(DeviceRegion const& region, MemoryTypes types) FLEXALLOC_REQUIRES(mutex());
+  void retireIfUnused() noexcept FLEXALLOC_REQUIRES(mutex());
+  void wakeEveryone() noexcept FLEXALLOC_REQUIRES(mutex());
+  [[nodiscard]] Statistics describe() noexcept FLEXALLOC_REQUIRES(mutex());
+  void releaseToDevice(std::vector<std::unique_ptr<Region>> regions) noexcept;
+
+  std::shared_ptr<DeviceMemory> const device_;
+  AllocatorOptions const options_;
+  LockCellLease const lease_;
+  LockCell& cell_;
+  std::shared_ptr<CallbackChain> const chain_ = std::make_shared<CallbackChain>();
+  MemoryPool pool_ FLEXALLOC_GUARDED_BY(cell_.mutex);
+  PressureStatistics pressure_ FLEXALLOC_GUARDED_BY(cell_.mutex);
+  std::uint64_t misuses_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;
+  Generation generation_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;
+  std::uint32_t requests_inside_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;
+  bool growing_ FLEXALLOC_GUARDED_BY(cell_.mutex) = false;
+  GrowthWaits growth_waits_ FLEXALLOC_GUARDED_BY(cell_.mutex);
+  bool closed_ FLEXALLOC_GUARDED_BY(cell_.mutex) = false;
+  bool retired_ FLEXALLOC_GUARDED_BY(cell_.mutex) = false;
+  /// Set once nobody may wait any more.
+  std::optional<FailureReason> stop_reason_ FLEXALLOC_GUARDED_BY(cell_.mutex);
+};
+
+}  // namespace flex::detail

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Definitions of FlexAllocator. Include this to instantiate it with a strategy of your own.
+
+#include <flex/flex_allocator.hpp>
+
+namespace flex {
+
+template <PressureStrategy Strategy>
+class FlexAllocator<Strategy>::StrategyEngine final : public detail::Engine {
+ public:
+  StrategyEngine(std::shared_ptr<DeviceMemory> device, AllocatorOptions options,
+                 StrategyOptions const& strategy_options)
+      : Engine(std::move(device), std::move(options)),
+        strategy_(strategyContext(), strategy_options) {}
+
+  /// The fast path: one lock, one search.
+  [[nodiscard]] CompositeAddress placeAtOnce(detail::Placement const& placement) {
+    Lock const lock(mutex(), kTryToLock);
+    if (!lock.owned()) return {};
+    mutex().assertHeld();
+    mutex().runDeferred();
+    if (!strategy_.admit()) return {};
+    return place(placement);
+  }
+
+ private:
+  bool admit() noexcept override { return strategy_.admit(); }
+  Verdict resolve(Lock& lock, PressureRequest& request) override {
+    return strategy_.resolve(lock, request);
+  }
+  void onFree() noexcept override { strategy_.onFree(); }
+  void wakeAll() noexcept override { strategy_.wakeAll(); }
+  void resetStrategyAfterFork() noexcept override { strategy_.resetAfterFork(); }
+
+  Strategy strategy_;
+};
+
+template <PressureStrategy Strategy>
+FlexAllocator<Strategy>::FlexAllocator(std::shared_ptr<DeviceMemory> device,
+                                       AllocatorOptions options, StrategyOptions strategy_options)
+    : engine_(new StrategyEngine(std::move(device), std::move(options), strategy_options)) {}
+
+template <PressureStrategy Strategy>
+FlexAllocator<Strategy>::~FlexAllocator() {
+  engine_->close();
+}
+
+template <PressureStrategy Strategy>
+CompositeAddress FlexAllocator<Strategy>::allocate(std::uint64_t nbytes,
+                                                   AllocationDirective const& directive,
+                                                   RequestOptions const& options) {
+  detail::Placement const placement = engine_->makePlacement(nbytes, directive);
+  if (CompositeAddress address = engine_->placeAtOnce(placement)) return address;
+  return engine_->allocateSlowly(placement, options);
+}
+
+template <PressureStrategy Strategy>
+CompositeAddress FlexAllocator<Strategy>::allocateInDomain(std::uint64_t nbytes, DomainId domain,
+                                                           MemoryType memory_type,
+                                                           RequestOptions const& options) {
+  return allocate(nbytes, {.domain_ids = {domain}, .memory_type = memory_type}, options);
+}
+
+template <PressureStrategy Strategy>
+std::optional<CompositeAddress> FlexAllocator<Strategy>::tryAllocate(
+    std::uint64_t nbytes, AllocationDirective const& directive) {
+  detail::Placement const placement = engine_->makePlacement(nbytes, directive);
+  if (CompositeAddress address = engine_->placeAtOnce(placement)) return address;
+  if (CompositeAddress address = engine_->tryAllocate(placement)) return address;
+  return std::nullopt;
+}
+
+template <PressureStrategy Strategy>
+std::optional<CompositeAddress> FlexAllocator<Strategy>::tryAllocateAtOnce(
+    std::uint64_t nbytes, AllocationDirective const& directive) {
+  if (CompositeAddress address = engine_->placeAtOnce(engine_->makePlacement(nbytes, directive))) {
+    return address;
+  }
+  return std::nullopt;
+}
+
+template <PressureStrategy Strategy>
+DeallocateResult FlexAllocator<Strategy>::deallocate(CompositeAddress&& address) noexcept {
+  if (address && !engine_->owns(address)) {
+    engine_->noteMisuse();
+    return DeallocateResult::foreign;
+  }
+  if (!address) return DeallocateResult::empty;
+  address.reset();
+  return DeallocateResult::freed;
+}
+
+template <PressureStrategy Strategy>
+CallbackHandle FlexAllocator<Strategy>::registerMemoryPressureCallback(
+    MemoryPressureCallback callback, int priority) {
+  if (!callback) {
+    engine_->chain()->removePriority(priority);
+    return {};
+  }
+  return {engine_->chain(), engine_->chain()->add(std::move(callback), priority)};
+}
+
+template <PressureStrategy Strategy>
+void FlexAllocator<Strategy>::registerMemoryPressureCallback(std::nullptr_t, int priority) {
+  engine_->chain()->removePriority(priority);
+}
+
+template <PressureStrategy Strategy>
+Statistics FlexAllocator<Strategy>::statistics() const {
+  return engine_->statistics();
+}
+
+template <PressureStrategy Strategy>
+std::optional<Statistics> FlexAllocator<Strategy>::tryStatistics() const {
+  return engine_->tryStatistics();
+}
+
+template <PressureStrategy Strategy>
+void FlexAllocator<Strategy>::resetPeakStatistics() {
+  engine_->resetPeakStatistics();
+}
+
+template <PressureStrategy Strategy>
+void FlexAllocator<Strategy>::resetAccumulatedStatistics() {
+  engine_->resetAccumulatedStatistics();
+}
+
+template <PressureStrategy Strategy>
+std::uint64_t FlexAllocator<Strategy>::trim() {
+  return engine_->trim();
+}
+
+template <PressureStrategy Strategy>
+void FlexAllocator<Strategy>::checkInvariants() const {
+  engine_->checkInvariants();
+}
+
+template <PressureStrategy Strategy>
+void FlexAllocator<Strategy>::stopWaiting(FailureReason reason) {
+  engine_->stopWaiting(reason);
+}
+
+template <PressureStrategy Strategy>
+std::shared_ptr<DeviceMemory> FlexAllocator<Strategy>::device() const {
+  return engine_->device();
+}
+
+}  // namespace flex

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <new>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include <flex/detail/callout.hpp>
+#include <flex/detail/engine.hpp>
+#include <flex/detail/request.hpp>
+
+namespace flex::detail {
+namespace {
+
+std::shared_ptr<DeviceMemory> requireDevice(std::shared_ptr<DeviceMemory> device) {
+  if (device == nullptr) throw std::invalid_argument("device is null");
+  device->topology().validate();
+  return device;
+}
+
+AllocatorOptions requireValid(AllocatorOptions options) {
+  options.validate();
+  return options;
+}
+
+}  // namespace
+
+Engine::Engine(std::shared_ptr<DeviceMemory> device, AllocatorOptions options)
+    : device_(requireDevice(std::move(device))),
+      options_(requireValid(std::move(options))),
+      lease_(*this),
+      cell_(lease_.cell),
+      pool_(options_, device_->topology(), device_->maxRegionBytes()) {
+  acquireUpfront();
+}
+
+// Alone by now: closed, no block used, no request inside.
+Engine::~Engine() {
+#ifndef NDEBUG
+  pool_.checkInvariants();
+#endif
+  releaseToDevice(pool_.takeAllRegions());
+}
+
+void Engine::acquireUpfront() FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {  // nobody else knows us yet
+  try {
+    for (GrowthPlan const& plan : pool_.upfrontPlans()) {
+      std::optional<DeviceRegion> const region = device_->tryAllocate(plan.nbytes, plan.domain);
+      if (!region) {
+        throw DeviceError(fmt::format("the device refused a region of {} in domain {}",
+                                      formatBytes(plan.nbytes), plan.domain));
+      }
+      addRegion(*region, plan.types);
+    }
+  } catch (...) {
+    releaseToDevice(pool_.takeAllRegions());
+    throw;
+  }
+}
+
+void Engine::addRegion(DeviceRegion const& region, MemoryTypes types) {
+  try {
+    pool_.addRegion(region, types);
+  } catch (...) {
+    device_->release(region);
+    throw;
+  }
+}
+
+// ---------------------------------------------------------------------------- requests
+
+CompositeAddress Engine::allocateSlowly(Placement const& placement, RequestOptions const& options) {
+  Request request(*this, placement, options);
+  return request.run();
+}
+
+CompositeAddress Engine::tryAllocate(Placement const& placement) {
+  static constexpr RequestOptions kNoWait{.may_wait = false};
+  Request request(*this, placement, kNoWait);
+  return request.tryRun();
+}
+
+CompositeAddress Engine::place(Placement const& placement) noexcept {
+  ChunkList chunks;
+  if (!pool_.tryPlace(placement, chunks)) return {};
+  return {*this, placement.requested, std::move(chunks)};
+}
+
+void Engine::giveBack(ChunkList const& chunks) noexcept {
+  sync::Mutex& mutex = cell_.mutex;  // the engine may be gone once the last block is handed over
+  if (mutex.tryLock()) {
+    cell_.mutex.assertHeld();
+    for (Chunk const& chunk : chunks) pool_.release(*chunk.block.region, chunk.block.node);
+    afterRelease();
+    mutex.unlock();
+    return;
+  }
+  LockCell& cell = cell_;
+  for (Chunk const& chunk : chunks) {
+    chunk.block.region->index.node(chunk.block.node).state = kDeferredState;
+    cell.defer(*chunk.block.region, chunk.block.node);
+  }
+  if (mutex.tryLock()) mutex.unlock();  // which does the work; else whoever holds it will
+}
+
+void Engine::releaseDeferred(Region& region, NodeIndex node) noexcept {
+  ++pressure_.deferred_frees;
+  pool_.release(region, node);
+}
+
+void Engine::afterRelease() noexcept {
+  onFree();
+  if (closed_) retireIfUnused();
+}
+
+void Engine::retireIfUnused() noexcept {
+  if (retired_ || pool_.liveAddresses() != 0 || requests_inside_ != 0) return;
+  retired_ = true;
+  cell_.retire(std::unique_ptr<sync::Retired>(this));
+}
+
+// ---------------------------------------------------------------------------- other calls
+
+Statistics Engine::describe() noexcept {
+  cell_.mutex.runDeferred();
+  Statistics statistics;
+  pool_.describe(statistics);
+  statistics.misuses = misuses_;
+  statistics.pressure = pressure_;
+  return statistics;
+}
+
+Statistics Engine::statistics() {
+  EntryLock const entry(*this, cell_.mutex);
+  cell_.mutex.assertHeld();
+  return describe();
+}
+
+std::optional<Statistics> Engine::tryStatistics() {
+  Lock const lock(cell_.mutex, kTryToLock);
+  if (!lock.owned()) return std::nullopt;
+  cell_.mutex.assertHeld();
+  return describe();
+}
+
+void Engine::resetPeakStatistics() {
+  EntryLock const entry(*this, cell_.mutex);
+  cell_.mutex.assertHeld();
+  cell_.mutex.runDeferred();
+  pool_.resetPeak();
+}
+
+void Engine::resetAccumulatedStatistics() {
+  EntryLock const entry(*this, cell_.mutex);
+  cell_.mutex.assertHeld();
+  cell_.mutex.runDeferred();
+  pool_.resetAccumulated();
+  pressure_ = {};
+}
+
+std::uint64_t Engine::trim() {
+  std::vector<std::unique_ptr<Region>> empty;
+  EntryLock entry(*this, cell_.mutex);
+  cell_.mutex.assertHeld();
+  cell_.mutex.runDeferred();
+  empty = pool_.takeEmptyRegions();
+  std::uint64_t nbytes = 0;
+  for (auto const& region : empty) nbytes += region->where.nbytes;
+  Gap const gap(entry.lock());  // the device may block
+  sync::assertNoMutexHeld("DeviceMemory::release");
+  releaseToDevice(std::move(empty));
+  return nbytes;
+}
+
+void Engine::checkInvariants() {
+  EntryLock const entry(*this, cell_.mutex);
+  cell_.mutex.assertHeld();
+  cell_.mutex.runDeferred();
+  pool_.checkInvariants();
+}
+
+void Engine::noteMisuse() noexcept {
+  EntryLock const entry(*this, cell_.mutex);
+  cell_.mutex.assertHeld();
+  ++misuses_;
+}
+
+void Engine::releaseToDevice(std::vector<std::unique_ptr<Region>> regions) noexcept {
+  for (auto const& region : regions) {
+    if (region != nullptr) device_->release(region->where);
+  }
+}
+
+void Engine::stopWaiting(FailureReason reason) {
+  EntryLock const entry(*this, cell_.mutex);
+  cell_.mutex.assertHeld();
+  if (!stop_reason_) stop_reason_ = reason;
+  wakeEveryone();
+}
+
+void Engine::wakeEveryone() noexcept {
+  wakeAll();
+  for (GrowthWait& wait : growth_waits_) wait.parker.signal();
+}
+
+void Engine::close() {
+  std::shared_ptr<CallbackChain> const chain = chain_;
+  {
+    EntryLock const entry(*this, cell_.mutex);
+    cell_.mutex.assertHeld();
+    cell_.mutex.runDeferred();
+    closed_ = true;
+    stop_reason_ = FailureReason::closed;
+    wakeEveryone();
+    retireIfUnused();
+  }
+  // The engine may be gone. Callbacks must not outlive what their owner captured in them.
+  chain->removeAll();
+}
+
+void Engine::resetAfterFork() noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {  // the only thread
+  new (&growth_waits_) GrowthWaits;  // their threads do not exist here
+  growing_ = false;
+  requests_inside_ = Callout::find(*this) != nullptr ? 1 : 0;
+  chain_->resetAfterFork();
+  resetStrategyAfterFork();
+}
+
+}  // namespace flex::detail

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <vector>
+
+#include <flex/detail/engine.hpp>
+#include <flex/detail/lock_cell.hpp>
+
+namespace flex::detail {
+namespace {
+
+struct Registry {
+  sync::RawMutex mutex;
+  std::vector<std::unique_ptr<LockCell>> cells;
+  std::vector<LockCell*> vacant;
+};
+
+// Never destroyed: allocators and their last frees may outlive every static object.
+Registry& registry() {
+  static Registry& instance = *new Registry;
+  return instance;
+}
+
+// A deferred block's link, in its own node: link_next is the next node, link_previous its region.
+std::uint64_t encode(std::uint32_t region, NodeIndex node) noexcept {
+  return std::uint64_t{region} << 32U | node;
+}
+
+}  // namespace
+
+LockCell& LockCell::take(Engine& tenant) {
+  Registry& all = registry();
+  sync::RawUniqueLock const lock(all.mutex);
+  if (all.vacant.empty()) {
+    all.vacant.reserve(all.cells.size() + 1);  // so that giveBack() never needs memory
+    all.cells.push_back(std::make_unique<LockCell>());
+    all.vacant.push_back(all.cells.back().get());
+  }
+  LockCell& cell = *all.vacant.back();
+  all.vacant.pop_back();
+  cell.tenant_ = &tenant;
+  return cell;
+}
+
+void LockCell::giveBack() noexcept {
+  Registry& all = registry();
+  sync::RawUniqueLock const lock(all.mutex);
+  tenant_ = nullptr;
+  all.vacant.push_back(this);
+}
+
+void LockCell::defer(Region& region, NodeIndex node) noexcept {
+  BlockNode& block = region.index.node(node);
+  std::uint64_t head = head_.load(std::memory_order_relaxed);
+  do {
+    block.link_next = static_cast<NodeIndex>(head);
+    block.link_previous = static_cast<std::uint32_t>(head >> 32U);
+  } while (!head_.compare_exchange_weak(head, encode(region.id, node), std::memory_order_release,
+                                        std::memory_order_relaxed));
+}
+
+// The analysis does not know that the tenant's mutex is this one.
+void LockCell::run() noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
+  std::uint64_t link = head_.exchange(0, std::memory_order_acquire);
+  while (link != 0) {
+    auto const node = static_cast<NodeIndex>(link);
+    Region& region = tenant_->region(static_cast<std::uint32_t>(link >> 32U));
+    BlockNode const& block = region.index.node(node);
+    link = encode(block.link_previous, block.link_next);
+    tenant_->releaseDeferred(region, node);
+  }
+  tenant_->afterRelease();
+}
+
+}  // namespace flex::detail

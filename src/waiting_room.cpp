@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <new>
+
+#include <flex/waiting_room.hpp>
+
+namespace flex {
+
+bool WaitingRoom::admitOvertaker() noexcept {
+  if (overtakes_ >= overtake_limit_) return false;
+  ++overtakes_;
+  ++statistics_.overtakes;
+  return true;
+}
+
+void WaitingRoom::serve() noexcept {
+  bool someone_waits_ahead = false;
+  for (Place& place : places_) {
+    if (place.request_.served()) continue;
+    if (someone_waits_ahead && overtakes_ >= overtake_limit_) return;
+    if (!place.request_.tryServe()) {
+      someone_waits_ahead = true;
+      continue;
+    }
+    if (someone_waits_ahead) (void)admitOvertaker();
+    // With the mutex held: the sleeper cannot leave, and destroy the parker, before we let go.
+    place.parker_.signal();
+  }
+}
+
+bool WaitingRoom::servedAllBefore(Generation generation) const noexcept {
+  for (Place const& place : places_) {
+    if (!place.request_.served() && place.request_.arrived() < generation) return false;
+  }
+  return true;
+}
+
+void WaitingRoom::wakeAll() noexcept {
+  for (Place& place : places_) place.parker_.signal();
+}
+
+void WaitingRoom::leave(Place& place) noexcept {
+  bool const was_first = place.first();
+  places_.erase(places_.iterator_to(place));
+  if (!was_first) return;
+  overtakes_ = 0;
+  // The next one is first now: it must look whether that changes anything for it.
+  if (!places_.empty()) places_.front().parker_.signal();
+}
+
+void WaitingRoom::resetAfterFork() noexcept {
+  // Not clear(): it would write to the hooks, on stacks that other threads had in the parent.
+  new (&places_) Places;
+  overtakes_ = 0;
+}
+
+}  // namespace flex

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// One request reclaims with the mutex free, the others sleep and are handed what comes back.
+
+#include <cstdint>
+#include <string_view>
+
+#include <flex/pressure_strategy.hpp>
+#include <flex/waiting_room.hpp>
+
+namespace flex {
+
+/// The allocator lets go of the mutex before it calls back. One request reclaims; the others sleep
+/// on their condition variables, in order of arrival. Freed memory is handed to them in that order
+/// by whoever frees or reclaims; who comes later does not overtake, except with what the first one
+/// cannot use, and then only so often. Requests also get what other threads free in the ordinary
+/// way, until max_wait ends. If the reclaiming request fails or is interrupted, another takes over.
+///
+/// Allocations that fit go on during a reclaim; made for many allocating threads.
+///
+/// Thread-safety: all members require the allocator's mutex.
+class ReleaseAndCondvar {
+ public:
+  static constexpr std::string_view kName = "release-condvar";
+  struct Options {
+    /// How many requests may be served past the first waiting one before all others queue behind
+    /// it. See docs/performance.md for how it was chosen.
+    std::uint64_t overtake_limit = 1024;
+  };
+
+  ReleaseAndCondvar(StrategyContext const& context, Options const& options) noexcept;
+
+  [[nodiscard]] bool admit() noexcept { return queue_.empty() || queue_.admitOvertaker(); }
+  [[nodiscard]] Verdict resolve(Lock& lock, PressureRequest& request);
+  void onFree() noexcept {
+    if (!queue_.empty()) queue_.serve();
+  }
+  void wakeAll() noexcept { queue_.wakeAll(); }
+  void resetAfterFork() noexcept;
+
+ private:
+  class Reclaiming;
+
+  void reclaim(Lock& lock, PressureRequest& request);
+
+  WaitingRoom queue_;
+  bool reclaiming_ = false;
+  Generation last_complete_ = 0;
+};
+
+static_assert(PressureStrategy<ReleaseAndCondvar>);
+
+}  // namespace flex
