@@ -16,11 +16,6 @@ target_compile_options(
             -Wnon-virtual-dtor
             $<$<BOOL:${FLEXALLOC_WERROR}>:-Werror>)
 
-# g++ 12, optimising, does not know that a small_vector with more elements than its own buffer holds
-# has left that buffer, and warns inside Boost's header.
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-endif()
-
 if(FLEXALLOC_THREAD_SAFETY_ANALYSIS)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     message(FATAL_ERROR "FLEXALLOC_THREAD_SAFETY_ANALYSIS needs clang, "

@@ -80,7 +80,10 @@ CompositeAddress Request::run() {
   }
 
   if (engine_.admit()) {
-    if (searchOrGrow(lock)) return take();
+    if (searchOrGrow(lock)) {
+      engine_.onServedAtOnce();
+      return take();
+    }
     noteEvent();
   }
   Verdict const verdict = engine_.resolve(lock, *this);
@@ -94,10 +97,10 @@ CompositeAddress Request::tryRun() {
   EntryLock entry(engine_, engine_.cell_.mutex);
   engine_.cell_.mutex.assertHeld();
   Inside const inside(engine_);
-  bool const may_search = entry.insideCallback() || engine_.admit();
-  if (!may_search) return {};
-  bool const served = entry.borrowed() ? tryServe() : searchOrGrow(entry.lock());
-  return served ? take() : CompositeAddress{};
+  if (entry.insideCallback()) return tryServe() ? take() : CompositeAddress{};
+  if (!engine_.admit() || !searchOrGrow(entry.lock())) return {};
+  engine_.onServedAtOnce();
+  return take();
 }
 
 bool Request::searchOrGrow(Lock& lock) {

@@ -5,23 +5,23 @@
 
 namespace flex {
 
-bool WaitingRoom::admitOvertaker() noexcept {
-  if (overtakes_ >= overtake_limit_) return false;
-  ++overtakes_;
-  ++statistics_.overtakes;
-  return true;
+bool WaitingRoom::someoneWaits() const noexcept {
+  for (Place const& place : places_) {
+    if (!place.request_.served()) return true;
+  }
+  return false;
 }
 
 void WaitingRoom::serve() noexcept {
   bool someone_waits_ahead = false;
   for (Place& place : places_) {
     if (place.request_.served()) continue;
-    if (someone_waits_ahead && overtakes_ >= overtake_limit_) return;
+    if (someone_waits_ahead && !mayBeOvertaken()) return;
     if (!place.request_.tryServe()) {
       someone_waits_ahead = true;
       continue;
     }
-    if (someone_waits_ahead) (void)admitOvertaker();
+    if (someone_waits_ahead) noteOvertake();
     // With the mutex held: the sleeper cannot leave, and destroy the parker, before we let go.
     place.parker_.signal();
   }

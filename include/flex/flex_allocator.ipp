@@ -21,11 +21,14 @@ class FlexAllocator<Strategy>::StrategyEngine final : public detail::Engine {
     mutex().assertHeld();
     mutex().runDeferred();
     if (!strategy_.admit()) return {};
-    return place(placement);
+    CompositeAddress address = place(placement);
+    if (address) strategy_.onServedAtOnce();
+    return address;
   }
 
  private:
   bool admit() noexcept override { return strategy_.admit(); }
+  void onServedAtOnce() noexcept override { strategy_.onServedAtOnce(); }
   Verdict resolve(Lock& lock, PressureRequest& request) override {
     return strategy_.resolve(lock, request);
   }

@@ -19,6 +19,7 @@ namespace flex {
 ///   S(context, o)    keeps the context's references: they outlive the strategy
 ///   admit()          may a request that has just arrived search the pool?  Asked for every
 ///                    allocation, so it must cost next to nothing.
+///   onServedAtOnce() a request that admit() let in was served without resolve()
 ///   resolve(l, r)    called when admit() said no, or at true exhaustion.  Returns what became of
 ///                    the request; if it throws, the request must not be left anywhere.
 ///   onFree()         blocks came back; hand them to whoever waits for them
@@ -32,6 +33,7 @@ concept PressureStrategy =
     requires(S strategy, Lock& lock, PressureRequest& request) {
       { S::kName } -> std::convertible_to<std::string_view>;
       { strategy.admit() } noexcept -> std::same_as<bool>;
+      { strategy.onServedAtOnce() } noexcept -> std::same_as<void>;
       { strategy.resolve(lock, request) } -> std::same_as<Verdict>;
       { strategy.onFree() } noexcept -> std::same_as<void>;
       { strategy.wakeAll() } noexcept -> std::same_as<void>;

@@ -49,8 +49,16 @@ class WaitingRoom {
 
   [[nodiscard]] bool empty() const noexcept { return places_.empty(); }
 
-  /// Whether one more request may be served past the first; counts it if so.
-  [[nodiscard]] bool admitOvertaker() noexcept;
+  /// Whether someone here still has no memory. (Who was served stays until its thread has run.)
+  [[nodiscard]] bool someoneWaits() const noexcept;
+
+  /// Whether one more request may be served past the first.
+  [[nodiscard]] bool mayBeOvertaken() const noexcept { return overtakes_ < overtake_limit_; }
+  /// A request was served past the first.
+  void noteOvertake() noexcept {
+    ++overtakes_;
+    ++statistics_.overtakes;
+  }
 
   /// Searches the pool for everyone here, in order, and wakes those it could serve.
   void serve() noexcept;

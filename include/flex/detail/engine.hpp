@@ -96,6 +96,7 @@ class Engine : public sync::Retired {
  protected:
   // What FlexAllocator knows and this class does not. Called with the mutex held.
   virtual bool admit() noexcept = 0;
+  virtual void onServedAtOnce() noexcept = 0;
   virtual Verdict resolve(Lock& lock, PressureRequest& request) = 0;
   virtual void onFree() noexcept = 0;
   virtual void wakeAll() noexcept = 0;

@@ -26,6 +26,7 @@ class HoldMutexDuringCallback {
   HoldMutexDuringCallback(StrategyContext const& context, Options const& options) noexcept;
 
   [[nodiscard]] bool admit() const noexcept { return gate_.empty(); }
+  void onServedAtOnce() noexcept {}
   [[nodiscard]] Verdict resolve(Lock& lock, PressureRequest& request);
   void onFree() noexcept {}
   void wakeAll() noexcept { gate_.wakeAll(); }

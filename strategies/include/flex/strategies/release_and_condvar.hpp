@@ -30,7 +30,10 @@ class ReleaseAndCondvar {
 
   ReleaseAndCondvar(StrategyContext const& context, Options const& options) noexcept;
 
-  [[nodiscard]] bool admit() noexcept { return queue_.empty() || queue_.admitOvertaker(); }
+  [[nodiscard]] bool admit() const noexcept { return queue_.mayBeOvertaken() || !queue_.someoneWaits(); }
+  void onServedAtOnce() noexcept {
+    if (queue_.someoneWaits()) queue_.noteOvertake();
+  }
   [[nodiscard]] Verdict resolve(Lock& lock, PressureRequest& request);
   void onFree() noexcept {
     if (!queue_.empty()) queue_.serve();

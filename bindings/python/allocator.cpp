@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "allocator.hpp"
+
+#include <algorithm>
+#include <boost/thread/lock_guard.hpp>
+#include <boost/thread/mutex.hpp>
+#include <utility>
+
+#include "arguments.hpp"
+#include "errors.hpp"
+#include "gc_watcher.hpp"
+#include "gil.hpp"
+
+namespace spyre_alloc {
+namespace bp = boost::python;
+
+namespace {
+
+struct Instances {
+  boost::mutex mutex;
+  std::vector<std::weak_ptr<spyre::AnyAllocator>> list;
+};
+
+Instances& instances() noexcept {
+  static Instances& all = *new Instances;  // the interpreter's end may come after static objects'
+  return all;
+}
+
+unsigned long main_thread = 0;
+
+/// Runs the callable for an event, on the requesting thread, attached for as long as it takes.
+flex::ReclaimResult callPython(CallbackSlot const& slot, flex::Lock& lock,
+                               flex::PressureEvent const& event) {
+  lock.unlock();  // attaching with the mutex held would be a deadlock (rule R2)
+  Attached const attached;
+  if (!attached.ok()) {
+    return {flex::ReclaimResult::Outcome::not_possible,
+            flex::FailureReason::interpreter_finalizing,
+            {}};
+  }
+  if (slot.callable == nullptr) return {};
+  bp::handle<> const callable(bp::borrowed(slot.callable));  // it may unregister itself
+  return parkingIfEnded([&]() -> flex::ReclaimResult {
+    try {
+      bp::object const argument(event);
+      PyObject* const answer = PyObject_CallFunctionObjArgs(callable.get(), argument.ptr(), nullptr);
+      if (answer == nullptr) throw PythonError::capture();
+      Py_DECREF(answer);
+      return {};
+    } catch (bp::error_already_set const&) {
+      throw PythonError::capture();
+    }
+  });
+}
+
+/// Lets Ctrl-C end a wait. Context: the Detached of the waiting call.
+void checkSignals(void* context) {
+  static_cast<Detached*>(context)->attachedAgain([] {
+    if (PyErr_CheckSignals() != 0) throw PythonError::capture();
+  });
+}
+
+}  // namespace
+
+Allocator::Allocator(std::shared_ptr<spyre::AnyAllocator> allocator,
+                     std::optional<GcOptions> const& gc)
+    : allocator_(std::move(allocator)), device_(allocator_->device()) {
+  if (gc) gc_.emplace(*allocator_, *gc);
+  Instances& all = instances();
+  boost::lock_guard<boost::mutex> const guard(all.mutex);
+  std::erase_if(all.list, [](auto const& instance) { return instance.expired(); });
+  all.list.push_back(allocator_);
+}
+
+Allocator::~Allocator() {
+  auto slots = slots_;
+  clearReferences();
+  if (interpreterClosed()) {
+    // Threads that the interpreter has ended may be parked inside a callback for ever: waiting for
+    // them would hang the exit. The process takes its memory along.
+    (void)new auto(std::move(slots));
+    (void)new auto(std::move(gc_));
+    (void)new auto(std::move(allocator_));
+    return;
+  }
+  Detached const detached;  // ending a registration waits for callbacks that are running
+  for (auto const& slot : slots) slot->handle.reset();
+  gc_.reset();
+  allocator_.reset();
+}
+
+void Allocator::initialise() {
+  main_thread = bp::extract<unsigned long>(bp::import("threading").attr("main_thread")().attr("ident"));
+}
+
+void Allocator::stopAll() noexcept {
+  Instances& all = instances();
+  boost::lock_guard<boost::mutex> const guard(all.mutex);
+  for (auto const& instance : all.list) {
+    if (auto const allocator = instance.lock()) {
+      allocator->stopWaiting(flex::FailureReason::interpreter_finalizing);
+    }
+  }
+}
+
+Buffer* Allocator::wrap(spyre::DataPtr data, std::uint64_t nbytes) const {
+  return new Buffer(std::move(data), nbytes, device_);
+}
+
+Buffer* Allocator::allocate(std::uint64_t nbytes, flex::AllocationDirective const& directive,
+                            std::optional<flex::Duration> max_wait) {
+  // With the GIL kept: giving it up and taking it back costs milliseconds next to a busy thread.
+  if (auto data = allocator_->tryAllocateAtOnce(nbytes, directive)) {
+    return wrap(std::move(*data), nbytes);
+  }
+  flex::RequestOptions options{.max_wait = max_wait};
+  if (GcWatcher::instance().collectingHere()) {
+    // Others may be waiting for the very collection that this thread is inside of.
+    options.may_wait = false;
+    options.no_wait_reason = flex::FailureReason::inside_finalizer;
+  }
+  bool const poll = PyThread_get_thread_ident() == main_thread;
+  auto const allocator = allocator_;  // the last reference may go while we are detached
+  spyre::DataPtr data;
+  {
+    Detached detached;
+    if (poll) {
+      options.poll = &checkSignals;
+      options.poll_context = &detached;
+    }
+    data = allocator->allocate(nbytes, directive, options);
+  }
+  return wrap(std::move(data), nbytes);
+}
+
+Buffer* Allocator::tryAllocate(std::uint64_t nbytes, flex::AllocationDirective const& directive) {
+  auto data = allocator_->tryAllocateAtOnce(nbytes, directive);
+  if (!data) {
+    auto const allocator = allocator_;
+    Detached const detached;
+    data = allocator->tryAllocate(nbytes, directive);
+  }
+  return data ? wrap(std::move(*data), nbytes) : nullptr;
+}
+
+std::shared_ptr<Registration> Allocator::registerCallback(bp::object const& callable,
+                                                          int priority) {
+  if (PyCallable_Check(callable.ptr()) == 0) {
+    raise(PyExc_TypeError, std::string("fn must be callable, not ") +
+                               Py_TYPE(callable.ptr())->tp_name);
+  }
+  auto slot = std::make_shared<CallbackSlot>();
+  slots_.push_back(slot);
+  std::erase_if(slots_, [&](auto const& other) {
+    return other != slot && other->callable == nullptr;
+  });
+  slot->handle = allocator_->registerMemoryPressureCallback(
+      [slot](flex::Lock& lock, flex::PressureEvent const& event) {
+        return callPython(*slot, lock, event);
+      },
+      priority);
+  slot->callable = bp::incref(callable.ptr());
+  return std::make_shared<Registration>(std::move(slot));
+}
+
+flex::Statistics Allocator::statistics() const {
+  if (auto statistics = allocator_->tryStatistics()) return *statistics;
+  auto const allocator = allocator_;
+  Detached const detached;
+  return allocator->statistics();
+}
+
+GcStatistics Allocator::gcStatistics() const noexcept {
+  return gc_ ? gc_->statistics() : GcStatistics{};
+}
+
+int Allocator::traverse(visitproc visit, void* arg) const {
+  for (auto const& slot : slots_) Py_VISIT(slot->callable);
+  return 0;
+}
+
+void Allocator::clearReferences() noexcept {
+  // Dropping a callable may run any code, which may register another.
+  auto const slots = std::exchange(slots_, {});
+  for (auto const& slot : slots) Py_CLEAR(slot->callable);
+}
+
+void Registration::unregister() {
+  Py_CLEAR(slot_->callable);
+  flex::CallbackHandle handle = std::move(slot_->handle);
+  Detached const detached;
+  handle.reset();
+}
+
+}  // namespace spyre_alloc

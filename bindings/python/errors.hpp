@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// C++ exceptions as Python exceptions, and back.
+
+#include <boost/python.hpp>
+#include <exception>
+#include <flex/error.hpp>
+#include <memory>
+
+namespace spyre_alloc {
+
+/// A Python exception on its way through C++ code that may be detached. Take the error with
+/// capture(), attached; it is restored, attached, as a cause or as itself.
+class PythonError : public std::exception {
+ public:
+  /// Takes the current Python error. Requires: attached, an error is set.
+  [[nodiscard]] static PythonError capture();
+
+  [[nodiscard]] char const* what() const noexcept override { return "Python exception"; }
+  /// The exception instance, borrowed. Requires: attached.
+  [[nodiscard]] PyObject* value() const noexcept;
+  /// Makes it the current Python error again. Requires: attached.
+  void restore() const noexcept;
+
+ private:
+  struct Holder;
+  std::shared_ptr<Holder> holder_;
+};
+
+/// Raises spyre_alloc.OutOfMemoryError for `error`, its cause included. Requires: attached.
+void setOutOfMemoryError(flex::OutOfMemoryError const& error);
+
+/// Creates OutOfMemoryError in the current scope and registers the translators.
+void exposeErrors();
+
+}  // namespace spyre_alloc

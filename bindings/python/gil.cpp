@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gil.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <flex/sync/lock_rules.hpp>
+#include <thread>
+
+namespace spyre_alloc {
+namespace {
+
+std::atomic<bool> closed{false};
+/// Threads between asking whether they may attach and having detached again. closeInterpreter()
+/// waits for them: a check alone would race with the end of the interpreter.
+std::atomic<int> attaching{0};
+
+bool finalizing() noexcept {
+#if PY_VERSION_HEX >= 0x030D0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+}  // namespace
+
+bool interpreterClosed() noexcept { return closed || Py_IsInitialized() == 0 || finalizing(); }
+
+bool attached() noexcept { return Py_IsInitialized() != 0 && PyGILState_Check() != 0; }
+
+void parkForever() noexcept {
+  for (;;) ::pause();
+}
+
+Detached::Detached() noexcept {
+  if (!finalizing()) detach();
+}
+
+Detached::~Detached() {
+  if (state_ != nullptr) attach();
+}
+
+void Detached::detach() noexcept { state_ = PyEval_SaveThread(); }
+
+void Detached::attach() noexcept {
+  flex::sync::assertMayAttach("re-attaching to the interpreter");
+  parkingIfEnded([this] { PyEval_RestoreThread(std::exchange(state_, nullptr)); });
+}
+
+Attached::Attached() noexcept {
+  ++attaching;
+  ok_ = !interpreterClosed();
+  if (!ok_) {
+    --attaching;
+    return;
+  }
+  flex::sync::assertMayAttach("attaching to the interpreter");
+  parkingIfEnded([this] { state_ = PyGILState_Ensure(); });
+}
+
+Attached::~Attached() {
+  if (!ok_) return;
+  parkingIfEnded([this] { PyGILState_Release(state_); });
+  --attaching;
+}
+
+void closeInterpreter() noexcept {
+  closed = true;
+  Detached const detached;
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (attaching != 0 && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+}  // namespace spyre_alloc

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <boost/python.hpp>
+#include <flex/sync/lock_rules.hpp>
+#include <flex/version.hpp>
+#include <string>
+
+#include "allocator.hpp"
+#include "arguments.hpp"
+#include "buffer.hpp"
+#include "errors.hpp"
+#include "expose_device.hpp"
+#include "expose_pressure.hpp"
+#include "gc_watcher.hpp"
+#include "gil.hpp"
+#include "native_worker.hpp"
+
+namespace spyre_alloc {
+namespace {
+
+void requireMainInterpreter() {
+  if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+    raise(PyExc_ImportError, "spyre_alloc works in the main interpreter only, not in a sub-interpreter");
+  }
+}
+
+void onExit() {
+  {
+    Detached const detached;
+    Allocator::stopAll();
+  }
+  closeInterpreter();
+}
+
+}  // namespace
+}  // namespace spyre_alloc
+
+BOOST_PYTHON_MODULE(_core) {
+  namespace bp = boost::python;
+  using namespace spyre_alloc;
+
+  requireMainInterpreter();
+  bp::docstring_options const docstrings(true, false, false);
+  bp::scope().attr("__version__") = std::string(flex::kVersion);
+
+  exposeErrors();
+  exposeBuffer();
+  exposeDevices();
+  exposePressure();
+  exposeRegistration();
+  exposeAllocator();
+  exposeNativeWorker();
+
+  Allocator::initialise();
+  if (!GcWatcher::instance().install()) bp::throw_error_already_set();
+  flex::sync::setInterpreterProbe({.attached = &attached});
+  bp::import("atexit").attr("register")(bp::make_function(&onExit));
+}

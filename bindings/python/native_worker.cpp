@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "native_worker.hpp"
+
+#include <algorithm>
+#include <boost/chrono/duration.hpp>
+#include <boost/thread/lock_guard.hpp>
+#include <boost/thread/thread.hpp>
+#include <chrono>
+#include <deque>
+#include <limits>
+
+#include "allocator.hpp"
+#include "arguments.hpp"
+#include "gil.hpp"
+
+namespace spyre_alloc {
+namespace bp = boost::python;
+
+NativeWorker::NativeWorker(std::shared_ptr<spyre::AnyAllocator> allocator, std::uint64_t nbytes,
+                           std::size_t live, std::uint64_t iterations, flex::Duration pause)
+    : thread_([state = state_, allocator = std::move(allocator), nbytes, live, iterations, pause] {
+        run(*state, *allocator, nbytes, live, iterations, pause);
+      }) {}
+
+NativeWorker::~NativeWorker() {
+  // At the interpreter's end the thread may be parked for ever; it keeps what it uses alive itself.
+  if (thread_.joinable() && !interpreterClosed()) stop();
+}
+
+void NativeWorker::run(State& state, spyre::AnyAllocator& allocator, std::uint64_t nbytes,
+                       std::size_t live, std::uint64_t iterations, flex::Duration pause) {
+  std::deque<spyre::DataPtr> kept;
+  for (std::uint64_t i = 0; iterations == 0 || i < iterations; ++i) {
+    boost::this_thread::interruption_point();
+    if (kept.size() == live) kept.pop_front();
+    auto const began = std::chrono::steady_clock::now();
+    try {
+      kept.push_back(allocator.allocate(nbytes));
+      ++state.allocations;
+    } catch (flex::OutOfMemoryError const&) {
+      ++state.out_of_memory;
+    }
+    auto const took = std::chrono::steady_clock::now() - began;
+    {
+      boost::lock_guard<boost::mutex> const guard(state.mutex);
+      if (state.latencies.size() < kMostLatencies) {
+        constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+        state.latencies.push_back(static_cast<std::uint32_t>(std::min(took.count(), kMost)));
+      }
+    }
+    if (pause > flex::Duration::zero()) {
+      boost::this_thread::sleep_for(boost::chrono::nanoseconds(pause.count()));
+    }
+  }
+}
+
+void NativeWorker::stop() {
+  Detached const detached;
+  thread_.interrupt();
+  if (thread_.joinable()) thread_.join();
+}
+
+void NativeWorker::join() {
+  Detached const detached;
+  if (thread_.joinable()) thread_.join();
+}
+
+bp::list NativeWorker::latencies() const {
+  std::vector<std::uint32_t> copy;
+  {
+    boost::lock_guard<boost::mutex> const guard(state_->mutex);
+    copy = state_->latencies;
+  }
+  bp::list list;
+  for (std::uint32_t const latency : copy) list.append(latency);
+  return list;
+}
+
+namespace {
+
+std::shared_ptr<NativeWorker> make(Allocator const& allocator, bp::object const& nbytes,
+                                   bp::object const& live, bp::object const& iterations,
+                                   bp::object const& pause) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  using Seconds = std::chrono::duration<double>;
+  return std::make_shared<NativeWorker>(
+      allocator.shared(), toBytes(nbytes, "nbytes", 1),
+      static_cast<std::size_t>(toInteger(live, "live", 1, 1'000'000)),
+      static_cast<std::uint64_t>(toInteger(iterations, "iterations", 0, kMost)),
+      std::chrono::duration_cast<flex::Duration>(Seconds(toSeconds(pause, "pause", 0.0, 60.0))));
+}
+
+}  // namespace
+
+void exposeNativeWorker() {
+  bp::class_<NativeWorker, std::shared_ptr<NativeWorker>, boost::noncopyable>(
+      "NativeWorker",
+      "NativeWorker(allocator, nbytes, live=1, iterations=0, pause=0.0)\n\n"
+      "A C++ thread that never saw Python and allocates from `allocator`, for tests and comparisons.\n\n"
+      "Parameters\n----------\n"
+      "allocator : SpyreAllocator\n"
+      "nbytes : int or str\n    Bytes of each block.\n"
+      "live : int\n    Blocks that it keeps; the oldest is freed before the next is allocated.\n"
+      "iterations : int\n    0: until ``stop()``.\n"
+      "pause : float\n    Seconds of sleep between two allocations.",
+      bp::no_init)
+      .def("__init__",
+           bp::make_constructor(&make, bp::default_call_policies(),
+                                (bp::arg("allocator"), bp::arg("nbytes"), bp::arg("live") = 1,
+                                 bp::arg("iterations") = 0, bp::arg("pause") = 0.0)))
+      .def("stop", &NativeWorker::stop, bp::arg("self"),
+           "stop() -> None\n\nEnd the thread, also while it waits for memory. Releases the GIL.")
+      .def("join", &NativeWorker::join, bp::arg("self"),
+           "join() -> None\n\nWait until all iterations are done. Releases the GIL.")
+      .def("latencies", &NativeWorker::latencies, bp::arg("self"),
+           "latencies() -> list of int\n\nNanoseconds that each of the first 2**20 allocations took.")
+      .add_property("allocations", &NativeWorker::allocations, "int: Served so far.")
+      .add_property("out_of_memory", &NativeWorker::outOfMemory, "int: Failed so far.");
+}
+
+}  // namespace spyre_alloc
