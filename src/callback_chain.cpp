@@ -49,22 +49,28 @@ void CallbackChain::removeIf(Matches matches) noexcept {
     entries_ = std::move(kept);
   } catch (std::bad_alloc const&) {
   }
-  sync::InterruptionDisabled const uninterrupted;
   for (EntryPointer const& entry : *removed) {
-    if (!matches(*entry)) continue;
-    auto const inside_itself = [&] {
-      return std::ranges::find(entry->runners, sync::thisThread()) != entry->runners.end();
-    };
-    while (!entry->runners.empty() && !inside_itself()) {
-      sync::noteWaitBegins("unregistering a callback that is running");
-      run_ended_.wait(lock);
-      sync::noteWaitEnds();
-    }
+    if (matches(*entry)) waitUntilUnused(*entry, lock);
+  }
+}
+
+void CallbackChain::waitUntilUnused(Entry const& entry, sync::RawUniqueLock& lock) noexcept {
+  sync::InterruptionDisabled const uninterrupted;
+  auto const inside_itself = [&] {
+    return std::ranges::find(entry.runners, sync::thisThread()) != entry.runners.end();
+  };
+  while (!entry.runners.empty() && !inside_itself()) {
+    sync::noteWaitBegins("unregistering a callback that is running");
+    run_ended_.wait(lock);
+    sync::noteWaitEnds();
   }
 }
 
 void CallbackChain::remove(EntryPointer const& entry) noexcept {
   removeIf([&](Entry const& other) { return &other == entry.get(); });
+  // It may have been unlisted before, by a thread that is still waiting for its runs to end.
+  sync::RawUniqueLock lock(mutex_);
+  waitUntilUnused(*entry, lock);
 }
 
 void CallbackChain::removePriority(int priority) noexcept {

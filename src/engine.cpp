@@ -29,7 +29,7 @@ Engine::Engine(std::shared_ptr<DeviceMemory> device, AllocatorOptions options)
       options_(requireValid(std::move(options))),
       lease_(*this),
       cell_(lease_.cell),
-      pool_(options_, device_->topology(), device_->maxRegionBytes()) {
+      pool_(options_, device_->topology(), device_->maxRegionBytes(), this) {
   acquireUpfront();
 }
 
@@ -79,32 +79,51 @@ CompositeAddress Engine::tryAllocate(Placement const& placement) {
   return request.tryRun();
 }
 
-CompositeAddress Engine::place(Placement const& placement) noexcept {
-  ChunkList chunks;
-  if (!pool_.tryPlace(placement, chunks)) return {};
-  return {*this, placement.requested, std::move(chunks)};
+CompositeAddress Engine::tryAllocateAtOnce(Placement const& placement) {
+  BlockList blocks;
+  blocks.reserve(placement.chunks);
+  Lock const lock(cell_.mutex, kTryToLock);
+  if (!lock.owned()) return {};
+  cell_.mutex.assertHeld();
+  cell_.mutex.runDeferred();
+  if (!admit() || !pool_.tryPlace(placement, blocks)) return {};
+  onServedAtOnce();
+  return own(std::move(blocks));
 }
 
-void Engine::giveBack(ChunkList const& chunks) noexcept {
-  sync::Mutex& mutex = cell_.mutex;  // the engine may be gone once the last block is handed over
-  if (mutex.tryLock()) {
+// The engine may be gone once a thread that does not hold the mutex has handed over its last block;
+// the cell is never.
+void Engine::giveBack(BlockHandle block) noexcept {
+  // The miss on the block's node overlaps with the lock's atomic operation.
+  block.region->index.prefetch(block.node);
+  LockCell& cell = cell_;
+  if (cell.mutex.tryLock()) {
     cell_.mutex.assertHeld();
-    for (Chunk const& chunk : chunks) pool_.release(*chunk.block.region, chunk.block.node);
+    pool_.release(block);
     afterRelease();
-    mutex.unlock();
+    cell.mutex.unlock();
     return;
   }
-  LockCell& cell = cell_;
-  for (Chunk const& chunk : chunks) {
-    chunk.block.region->index.node(chunk.block.node).state = kDeferredState;
-    cell.defer(*chunk.block.region, chunk.block.node);
-  }
-  if (mutex.tryLock()) mutex.unlock();  // which does the work; else whoever holds it will
+  cell.defer(block);
+  if (cell.mutex.tryLock()) cell.mutex.unlock();  // which does the work; else whoever holds it will
 }
 
-void Engine::releaseDeferred(Region& region, NodeIndex node) noexcept {
+void Engine::giveBack(BlockList const& blocks) noexcept {
+  LockCell& cell = cell_;
+  if (cell.mutex.tryLock()) {
+    cell_.mutex.assertHeld();
+    for (std::uint32_t i = 0; i < blocks.size(); ++i) pool_.release(blocks[i]);
+    afterRelease();
+    cell.mutex.unlock();
+    return;
+  }
+  for (std::uint32_t i = 0; i < blocks.size(); ++i) cell.defer(blocks[i]);
+  if (cell.mutex.tryLock()) cell.mutex.unlock();
+}
+
+void Engine::releaseDeferred(BlockHandle block) noexcept {
   ++pressure_.deferred_frees;
-  pool_.release(region, node);
+  pool_.release(block);
 }
 
 void Engine::afterRelease() noexcept {
@@ -163,6 +182,7 @@ std::uint64_t Engine::trim() {
   cell_.mutex.assertHeld();
   cell_.mutex.runDeferred();
   empty = pool_.takeEmptyRegions();
+  ++releases_;
   std::uint64_t nbytes = 0;
   for (auto const& region : empty) nbytes += region->where.nbytes;
   Gap const gap(entry.lock());  // the device may block

@@ -48,13 +48,14 @@ void LockCell::giveBack() noexcept {
   all.vacant.push_back(this);
 }
 
-void LockCell::defer(Region& region, NodeIndex node) noexcept {
-  BlockNode& block = region.index.node(node);
+void LockCell::defer(BlockHandle block) noexcept {
+  BlockNode& node = block.region->index.node(block.node);
+  std::uint64_t const link = encode(block.region->id, block.node);
   std::uint64_t head = head_.load(std::memory_order_relaxed);
   do {
-    block.link_next = static_cast<NodeIndex>(head);
-    block.link_previous = static_cast<std::uint32_t>(head >> 32U);
-  } while (!head_.compare_exchange_weak(head, encode(region.id, node), std::memory_order_release,
+    node.link_next = static_cast<NodeIndex>(head);
+    node.link_previous = static_cast<std::uint32_t>(head >> 32U);
+  } while (!head_.compare_exchange_weak(head, link, std::memory_order_release,
                                         std::memory_order_relaxed));
 }
 
@@ -66,7 +67,7 @@ void LockCell::run() noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
     Region& region = tenant_->region(static_cast<std::uint32_t>(link >> 32U));
     BlockNode const& block = region.index.node(node);
     link = encode(block.link_previous, block.link_next);
-    tenant_->releaseDeferred(region, node);
+    tenant_->releaseDeferred({&region, node});
   }
   tenant_->afterRelease();
 }

@@ -42,8 +42,9 @@ std::vector<GrowthPlan> makeLayout(AllocatorOptions const& options, DeviceTopolo
 }  // namespace
 
 MemoryPool::MemoryPool(AllocatorOptions const& options, DeviceTopology const& topology,
-                       std::uint64_t device_max_region_bytes)
-    : acquisition_(options.acquisition),
+                       std::uint64_t device_max_region_bytes, Engine* owner)
+    : owner_(owner),
+      acquisition_(options.acquisition),
       region_order_(options.region_order),
       max_regions_per_domain_(options.regions),
       max_region_bytes_(roundDownToGranule(
@@ -54,55 +55,38 @@ MemoryPool::MemoryPool(AllocatorOptions const& options, DeviceTopology const& to
 
 // ---------------------------------------------------------------------------- placing
 
-bool MemoryPool::tryPlace(Placement const& placement, ChunkList& chunks) noexcept {
+bool MemoryPool::tryPlace(Placement const& placement, BlockList& blocks) noexcept {
   if (placement.granules == 0) return false;
   bool placed = false;
   switch (placement.policy) {
     case PlacementPolicy::bind:
-      placed = placeAnywhere(
-          placement, placement.granules,
-          static_cast<std::uint32_t>(bytesOf(placement.granules) - placement.requested), chunks);
+      if (BlockHandle const block = placeAnywhere(placement)) {
+        blocks.append(block);
+        placed = true;
+      }
       break;
     case PlacementPolicy::interleave:
-      placed = placeInterleaved(placement, chunks);
+      placed = placeInterleaved(placement, blocks);
       break;
     case PlacementPolicy::scatter:
-      placed = placeScattered(placement, chunks);
+      placed = placeScattered(placement, blocks);
       break;
   }
   if (!placed) return false;
   std::uint64_t nbytes = 0;
-  for (Chunk const& chunk : chunks) nbytes += chunk.nbytes;
-  counters_.allocations.increase(1);
-  counters_.allocated_bytes.increase(static_cast<std::int64_t>(nbytes));
-  counters_.requested_bytes.increase(static_cast<std::int64_t>(placement.requested));
-  return true;
-}
-
-bool MemoryPool::placeIn(Region& region, std::uint32_t granules, std::uint32_t slack,
-                         ChunkList& chunks) noexcept {
-  NodeIndex const node = region.index.allocate(granules);
-  if (node == 0) return false;
-  BlockNode& block = region.index.node(node);
-  block.user = BlockUse{slack, chunks.empty()}.packed();
-  std::uint64_t const offset = bytesOf(block.offset);
-  chunks.append({.address = region.where.base + offset,
-                 .offset = offset,
-                 .nbytes = bytesOf(granules),
-                 .region = region.id,
-                 .domain = region.where.domain,
-                 .block = {&region, node}});
-  return true;
-}
-
-bool MemoryPool::placeInDomain(std::uint32_t granules, MemoryType type,
-                               std::optional<DomainId> domain, std::uint32_t slack,
-                               ChunkList& chunks) noexcept {
-  if (regions_.size() == 1 && regions_[0] != nullptr) {
-    Region& only = *regions_[0];
-    return only.serves(type) && (!domain || only.where.domain == *domain) &&
-           placeIn(only, granules, slack, chunks);
+  for (std::uint32_t i = 0; i < blocks.size(); ++i) {
+    BlockNode& block = blocks[i].region->index.node(blocks[i].node);
+    nbytes += bytesOf(block.size);
+    block.user = BlockUse{}.packed();
   }
+  blocks[0].region->index.node(blocks[0].node).user =
+      BlockUse{static_cast<std::uint32_t>(nbytes - placement.requested), true}.packed();
+  count(nbytes, placement.requested);
+  return true;
+}
+
+BlockHandle MemoryPool::placeInDomain(std::uint32_t granules, MemoryType type,
+                                      std::optional<DomainId> domain) noexcept {
   // Walks the regions in their order without sorting them: each round picks the first one behind
   // the last that was tried. The first round nearly always serves.
   Region* tried = nullptr;
@@ -122,48 +106,54 @@ bool MemoryPool::placeInDomain(std::uint32_t granules, MemoryType type,
       }
       if (next == nullptr || comes_before(*region, *next)) next = region.get();
     }
-    if (next == nullptr) return false;
-    if (placeIn(*next, granules, slack, chunks)) return true;
+    if (next == nullptr) return {};
+    if (NodeIndex const node = next->index.allocate(granules)) return {next, node};
     tried = next;
   }
 }
 
-bool MemoryPool::placeAnywhere(Placement const& placement, std::uint32_t granules,
-                               std::uint32_t slack, ChunkList& chunks) noexcept {
+BlockHandle MemoryPool::placeAnywhere(Placement const& placement) noexcept {
   if (placement.domains.empty()) {
-    return placeInDomain(granules, placement.memory_type, std::nullopt, slack, chunks);
+    return placeInDomain(placement.granules, placement.memory_type, std::nullopt);
   }
-  return std::ranges::any_of(placement.domains, [&](DomainId domain) {
-    return placeInDomain(granules, placement.memory_type, domain, slack, chunks);
-  });
+  for (DomainId const domain : placement.domains) {
+    if (BlockHandle const block =
+            placeInDomain(placement.granules, placement.memory_type, domain)) {
+      return block;
+    }
+  }
+  return {};
 }
 
-bool MemoryPool::placeInterleaved(Placement const& placement, ChunkList& chunks) noexcept {
-  auto const slack = static_cast<std::uint32_t>(bytesOf(placement.granules) * placement.chunks -
-                                                placement.requested);
+bool MemoryPool::placeInterleaved(Placement const& placement, BlockList& blocks) noexcept {
   for (DomainId const domain : placement.domains) {
-    if (!placeInDomain(placement.granules, placement.memory_type, domain,
-                       chunks.empty() ? slack : 0, chunks)) {
-      undo(chunks);
+    BlockHandle const block = placeInDomain(placement.granules, placement.memory_type, domain);
+    if (!block) {
+      undo(blocks);
       return false;
     }
+    blocks.append(block);
   }
   return true;
 }
 
-bool MemoryPool::placeScattered(Placement const& placement, ChunkList& chunks) noexcept {
-  auto const slack = static_cast<std::uint32_t>(bytesOf(placement.granules) - placement.requested);
-  if (placeAnywhere(placement, placement.granules, slack, chunks)) return true;
+bool MemoryPool::placeScattered(Placement const& placement, BlockList& blocks) noexcept {
+  if (BlockHandle const whole = placeAnywhere(placement)) {
+    blocks.append(whole);
+    return true;
+  }
   std::uint32_t missing = placement.granules;
-  while (missing > 0 && chunks.size() < placement.chunks) {
+  while (missing > 0 && blocks.size() < placement.chunks) {
     Region* const region = roomiest(placement);
     if (region == nullptr) break;
     std::uint32_t const piece = std::min(missing, region->index.largestFree());
-    if (!placeIn(*region, piece, chunks.empty() ? slack : 0, chunks)) break;
+    NodeIndex const node = region->index.allocate(piece);
+    if (node == 0) break;
+    blocks.append({region, node});
     missing -= piece;
   }
   if (missing == 0) return true;
-  undo(chunks);
+  undo(blocks);
   return false;
 }
 
@@ -180,20 +170,9 @@ Region* MemoryPool::roomiest(Placement const& placement) const noexcept {
   return best;
 }
 
-void MemoryPool::undo(ChunkList& chunks) noexcept {
-  for (Chunk const& chunk : chunks) chunk.block.region->index.free(chunk.block.node);
-  chunks.clear();
-}
-
-void MemoryPool::release(Region& region, NodeIndex node) noexcept {
-  BlockNode const& block = region.index.node(node);
-  BlockUse const use = BlockUse::unpack(block.user);
-  auto const nbytes = static_cast<std::int64_t>(bytesOf(block.size));
-  if (use.first) counters_.allocations.decrease(1);
-  counters_.allocated_bytes.decrease(nbytes);
-  counters_.requested_bytes.decrease(nbytes - use.slack);
-  bytes_freed_ += nbytes;
-  region.index.free(node);
+void MemoryPool::undo(BlockList& blocks) noexcept {
+  for (std::uint32_t i = 0; i < blocks.size(); ++i) blocks[i].region->index.free(blocks[i].node);
+  blocks.clear();
 }
 
 // ---------------------------------------------------------------------------- regions
@@ -266,7 +245,7 @@ void MemoryPool::addRegion(DeviceRegion const& where, MemoryTypes types) {
   auto const vacant =
       std::ranges::find_if(regions_, [](auto const& region) { return region == nullptr; });
   auto const id = static_cast<std::uint32_t>(vacant - regions_.begin());
-  auto region = std::make_unique<Region>(id, where, types);
+  auto region = std::make_unique<Region>(owner_, id, where, types);
   if (vacant != regions_.end()) {
     *vacant = std::move(region);
   } else {
@@ -274,6 +253,24 @@ void MemoryPool::addRegion(DeviceRegion const& where, MemoryTypes types) {
   }
   counters_.regions.increase(1);
   counters_.reserved_bytes.increase(static_cast<std::int64_t>(where.nbytes));
+  findOnlyTensorRegion();
+}
+
+void MemoryPool::findOnlyTensorRegion() noexcept {
+  only_tensor_region_ = nullptr;
+  for (auto const& region : regions_) {
+    if (region == nullptr || !region->serves(MemoryType::tensor)) continue;
+    if (only_tensor_region_ != nullptr) {
+      only_tensor_region_ = nullptr;
+      return;
+    }
+    only_tensor_region_ = region.get();
+  }
+}
+
+bool MemoryPool::hasEmptyRegion() const noexcept {
+  return std::ranges::any_of(
+      regions_, [](auto const& region) { return region != nullptr && region->index.empty(); });
 }
 
 std::vector<std::unique_ptr<Region>> MemoryPool::takeEmptyRegions(std::optional<DomainId> domain) {
@@ -286,6 +283,7 @@ std::vector<std::unique_ptr<Region>> MemoryPool::takeEmptyRegions(std::optional<
     counters_.reserved_bytes.decrease(static_cast<std::int64_t>(region->where.nbytes));
     taken.push_back(std::move(region));
   }
+  findOnlyTensorRegion();
   return taken;
 }
 
@@ -343,11 +341,11 @@ FreeSpace MemoryPool::freeSpace(Placement const& placement) const noexcept {
 }
 
 void MemoryPool::describe(Statistics& statistics) const noexcept {
-  statistics.allocations = counters_.allocations;
-  statistics.allocated_bytes = counters_.allocated_bytes;
-  statistics.requested_bytes = counters_.requested_bytes;
-  statistics.regions = counters_.regions;
-  statistics.reserved_bytes = counters_.reserved_bytes;
+  statistics.allocations = counters_.allocations.stat();
+  statistics.allocated_bytes = counters_.allocated_bytes.stat();
+  statistics.requested_bytes = counters_.requested_bytes.stat();
+  statistics.regions = counters_.regions.stat();
+  statistics.reserved_bytes = counters_.reserved_bytes.stat();
   for (auto const& region : regions_) {
     if (region == nullptr) continue;
     statistics.free += bytesOf(region->index.freeGranules());
@@ -365,16 +363,19 @@ void MemoryPool::describe(Statistics& statistics) const noexcept {
 }
 
 void MemoryPool::resetPeak() noexcept {
-  for (Stat* stat : {&counters_.allocations, &counters_.allocated_bytes, &counters_.requested_bytes,
-                     &counters_.regions, &counters_.reserved_bytes}) {
-    stat->resetPeak();
+  for (Counter* counter :
+       {&counters_.allocations, &counters_.allocated_bytes, &counters_.requested_bytes,
+        &counters_.regions, &counters_.reserved_bytes}) {
+    counter->peak = counter->current;
   }
 }
 
 void MemoryPool::resetAccumulated() noexcept {
-  for (Stat* stat : {&counters_.allocations, &counters_.allocated_bytes, &counters_.requested_bytes,
-                     &counters_.regions, &counters_.reserved_bytes}) {
-    stat->resetAccumulated();
+  for (Counter* counter :
+       {&counters_.allocations, &counters_.allocated_bytes, &counters_.requested_bytes,
+        &counters_.regions, &counters_.reserved_bytes}) {
+    counter->allocated_before = counter->allocated;
+    counter->current_before = counter->current;
   }
 }
 
@@ -395,7 +396,7 @@ void MemoryPool::checkInvariants() const {
     require(region->where.base % kGranule == 0, "a region does not start at a granule");
   }
   forEachBlock([&](Region const&, BlockNode const& block) {
-    if (block.state != kUsedState && block.state != kDeferredState) return;
+    if (block.state != kUsedState) return;
     BlockUse const use = BlockUse::unpack(block.user);
     auto const nbytes = static_cast<std::int64_t>(bytesOf(block.size));
     addresses += use.first ? 1 : 0;

@@ -53,11 +53,11 @@ Request::Request(Engine& engine, Placement const& placement, RequestOptions cons
       placement_(placement),
       options_(options),
       max_wait_(options.max_wait.value_or(engine.options_.max_wait)) {
-  chunks_.reserve(placement.chunks);  // so that serving never needs memory
+  blocks_.reserve(placement.chunks);  // so that serving never needs memory
 }
 
 Request::~Request() {
-  if (served_ && !taken_) engine_.giveBack(chunks_);
+  if (served_ && !taken_) engine_.giveBack(blocks_);
 }
 
 // ---------------------------------------------------------------------------- the whole path
@@ -114,7 +114,7 @@ bool Request::tryServe() noexcept {
   engine_.cell_.mutex.assertHeld();
   engine_.cell_.mutex.runDeferred();
   if (served_) return true;  // what was deferred went to this very request
-  if (!engine_.pool_.tryPlace(placement_, chunks_)) {
+  if (!engine_.pool_.tryPlace(placement_, blocks_)) {
     ++failed_searches_;
     return false;
   }
@@ -125,7 +125,7 @@ bool Request::tryServe() noexcept {
 
 CompositeAddress Request::take() noexcept {
   taken_ = true;
-  return {engine_, placement_.requested, std::move(chunks_)};
+  return Engine::own(std::move(blocks_));
 }
 
 // ---------------------------------------------------------------------------- growing
@@ -147,18 +147,24 @@ bool Request::grow(Lock& lock) {
     return true;
   }
   if (engine_.pool_.growthPlans(placement_).empty()) return false;
+  // Within one request the device is asked again only if something may have changed its answer.
+  if (refused_at_ == engine_.releases_ && !engine_.pool_.hasEmptyRegion()) return false;
   Growing const growing(engine_);
   if (askDevice(lock)) return true;
-  if (engine_.options_.acquisition != Acquisition::on_demand) return false;
-
-  // Free regions that are too small stand in the way of one that is large enough.
-  auto in_the_way = engine_.pool_.takeEmptyRegions();
-  if (in_the_way.empty()) return false;
-  {
-    Gap const gap(lock);
-    engine_.releaseToDevice(std::move(in_the_way));
+  if (engine_.options_.acquisition == Acquisition::on_demand) {
+    // Free regions that are too small stand in the way of one that is large enough.
+    auto in_the_way = engine_.pool_.takeEmptyRegions();
+    if (!in_the_way.empty()) {
+      ++engine_.releases_;
+      {
+        Gap const gap(lock);
+        engine_.releaseToDevice(std::move(in_the_way));
+      }
+      if (askDevice(lock)) return true;
+    }
   }
-  return askDevice(lock);
+  refused_at_ = engine_.releases_;
+  return false;
 }
 
 bool Request::askDevice(Lock& lock) {
@@ -255,12 +261,16 @@ bool Request::runNextCallback(Lock& lock, CallbackLock mode) FLEXALLOC_NO_THREAD
       throw;  // the thread is being ended
     } catch (boost::thread_interrupted const&) {
       throw;
+    } catch (AbortRequest const&) {
+      throw;
     } catch (...) {
+      if (engine_.options_.callback_errors == CallbackErrors::propagate) throw;
       lock.lock();
       ++engine_.pressure_.callback_errors;
       chain_did_its_work_ = false;
-      if (engine_.options_.callback_errors == CallbackErrors::propagate) throw;
-      if (!callback_error_) callback_error_ = std::current_exception();
+      // All are kept, though only the first is told: destroying one may run foreign code, which
+      // must not happen under the mutex.
+      callback_errors_.push_back(std::current_exception());
     }
     return true;
   }
@@ -323,7 +333,7 @@ FailureReason Request::reasonFor(Verdict verdict, FreeSpace const& space) const 
       break;
   }
   if (engine_.stop_reason_) return *engine_.stop_reason_;
-  if (callback_error_) return FailureReason::callback_failed;
+  if (!callback_errors_.empty()) return FailureReason::callback_failed;
   if (callback_reason_) return *callback_reason_;
   return space.free >= placement_.requested ? FailureReason::fragmented : FailureReason::exhausted;
 }
@@ -343,7 +353,8 @@ void Request::fail(FailureReason reason) {
                        .reason = reason,
                        .note = callback_note_};
   if (placement_.domains.size() == 1) info.domain = placement_.domains.front();
-  throw OutOfMemoryError(std::move(info), callback_error_);
+  throw OutOfMemoryError(std::move(info),
+                         callback_errors_.empty() ? nullptr : callback_errors_.front());
 }
 
 }  // namespace flex::detail

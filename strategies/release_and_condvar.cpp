@@ -64,6 +64,7 @@ void ReleaseAndCondvar::reclaim(Lock& lock, PressureRequest& request) {
   Generation const generation = request.beginReclaim();
   while (request.runNextCallback(lock, CallbackLock::released)) {
     queue_.serve();
+    if (!request.served() && request.grow(lock)) queue_.serve();  // it may have emptied a region
     // Those who came before this reclaim count on all of it, so it goes on until they are served.
     if (queue_.servedAllBefore(generation)) return;
   }

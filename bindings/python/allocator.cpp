@@ -2,9 +2,10 @@
 #include "allocator.hpp"
 
 #include <algorithm>
+#include <utility>
+
 #include <boost/thread/lock_guard.hpp>
 #include <boost/thread/mutex.hpp>
-#include <utility>
 
 #include "arguments.hpp"
 #include "errors.hpp"
@@ -43,12 +44,13 @@ flex::ReclaimResult callPython(CallbackSlot const& slot, flex::Lock& lock,
   return parkingIfEnded([&]() -> flex::ReclaimResult {
     try {
       bp::object const argument(event);
-      PyObject* const answer = PyObject_CallFunctionObjArgs(callable.get(), argument.ptr(), nullptr);
-      if (answer == nullptr) throw PythonError::capture();
+      PyObject* const answer =
+          PyObject_CallFunctionObjArgs(callable.get(), argument.ptr(), nullptr);
+      if (answer == nullptr) PythonError::throwCurrent();
       Py_DECREF(answer);
       return {};
     } catch (bp::error_already_set const&) {
-      throw PythonError::capture();
+      PythonError::throwCurrent();
     }
   });
 }
@@ -56,7 +58,7 @@ flex::ReclaimResult callPython(CallbackSlot const& slot, flex::Lock& lock,
 /// Lets Ctrl-C end a wait. Context: the Detached of the waiting call.
 void checkSignals(void* context) {
   static_cast<Detached*>(context)->attachedAgain([] {
-    if (PyErr_CheckSignals() != 0) throw PythonError::capture();
+    if (PyErr_CheckSignals() != 0) throw PythonAbort::capture();
   });
 }
 
@@ -90,13 +92,17 @@ Allocator::~Allocator() {
 }
 
 void Allocator::initialise() {
-  main_thread = bp::extract<unsigned long>(bp::import("threading").attr("main_thread")().attr("ident"));
+  main_thread =
+      bp::extract<unsigned long>(bp::import("threading").attr("main_thread")().attr("ident"));
 }
 
 void Allocator::stopAll() noexcept {
-  Instances& all = instances();
-  boost::lock_guard<boost::mutex> const guard(all.mutex);
-  for (auto const& instance : all.list) {
+  std::vector<std::weak_ptr<spyre::AnyAllocator>> list;
+  {
+    boost::lock_guard<boost::mutex> const guard(instances().mutex);
+    list = instances().list;
+  }
+  for (auto const& instance : list) {
     if (auto const allocator = instance.lock()) {
       allocator->stopWaiting(flex::FailureReason::interpreter_finalizing);
     }
@@ -146,17 +152,19 @@ Buffer* Allocator::tryAllocate(std::uint64_t nbytes, flex::AllocationDirective c
 std::shared_ptr<Registration> Allocator::registerCallback(bp::object const& callable,
                                                           int priority) {
   if (PyCallable_Check(callable.ptr()) == 0) {
-    raise(PyExc_TypeError, std::string("fn must be callable, not ") +
-                               Py_TYPE(callable.ptr())->tp_name);
+    raise(PyExc_TypeError,
+          std::string("fn must be callable, not ") + Py_TYPE(callable.ptr())->tp_name);
   }
   auto slot = std::make_shared<CallbackSlot>();
   slots_.push_back(slot);
-  std::erase_if(slots_, [&](auto const& other) {
-    return other != slot && other->callable == nullptr;
-  });
+  // Who unregistered is gone from the chain too, so its slot only takes up room.
+  std::erase_if(slots_,
+                [&](auto const& other) { return other != slot && other->callable == nullptr; });
   slot->handle = allocator_->registerMemoryPressureCallback(
-      [slot](flex::Lock& lock, flex::PressureEvent const& event) {
-        return callPython(*slot, lock, event);
+      // Weak: the slot holds the registration, which holds this.
+      [weak = std::weak_ptr(slot)](flex::Lock& lock, flex::PressureEvent const& event) {
+        auto const here = weak.lock();
+        return here != nullptr ? callPython(*here, lock, event) : flex::ReclaimResult{};
       },
       priority);
   slot->callable = bp::incref(callable.ptr());
@@ -180,16 +188,19 @@ int Allocator::traverse(visitproc visit, void* arg) const {
 }
 
 void Allocator::clearReferences() noexcept {
-  // Dropping a callable may run any code, which may register another.
-  auto const slots = std::exchange(slots_, {});
-  for (auto const& slot : slots) Py_CLEAR(slot->callable);
+  // Dropping a callable may run any code, which may register another. The slots stay: they hold the
+  // registrations, which only the destructor may wait for.
+  auto const slots = slots_;
+  parkingIfEnded([&] {
+    for (auto const& slot : slots) Py_CLEAR(slot->callable);
+  });
 }
 
 void Registration::unregister() {
-  Py_CLEAR(slot_->callable);
-  flex::CallbackHandle handle = std::move(slot_->handle);
+  auto const slot = slot_;
+  Py_CLEAR(slot->callable);
   Detached const detached;
-  handle.reset();
+  slot->handle.unregister();
 }
 
 }  // namespace spyre_alloc

@@ -2,22 +2,26 @@
 #pragma once
 // The allocator as a Python object.
 
-#include <boost/python.hpp>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <spyre/any_allocator.hpp>
 #include <vector>
+
+#include <boost/python.hpp>
+
+#include <spyre/any_allocator.hpp>
 
 #include "buffer.hpp"
 #include "python_gc.hpp"
 
 namespace spyre_alloc {
 
-/// A Python callable registered as a pressure callback. It belongs to the allocator's Python object,
-/// which the garbage collector can look into; the registration in C++ only borrows the callable.
+/// A Python callable registered as a pressure callback. It belongs to the allocator's Python
+/// object, which the garbage collector can look into; the registration in C++ only borrows the
+/// callable.
 struct CallbackSlot {
-  PyObject* callable = nullptr;  ///< null once unregistered; guarded by being attached, as is handle
+  PyObject* callable =
+      nullptr;  ///< null once unregistered; guarded by being attached, as is handle
   flex::CallbackHandle handle;
 };
 
@@ -49,8 +53,8 @@ class Allocator {
   /// Null if there is nothing.
   [[nodiscard]] Buffer* tryAllocate(std::uint64_t nbytes,
                                     flex::AllocationDirective const& directive);
-  [[nodiscard]] std::shared_ptr<Registration> registerCallback(boost::python::object const& callable,
-                                                               int priority);
+  [[nodiscard]] std::shared_ptr<Registration> registerCallback(
+      boost::python::object const& callable, int priority);
   [[nodiscard]] flex::Statistics statistics() const;
   [[nodiscard]] GcStatistics gcStatistics() const noexcept;
   [[nodiscard]] spyre::AnyAllocator& any() const noexcept { return *allocator_; }

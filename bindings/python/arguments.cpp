@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "arguments.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cmath>
-#include <flex/allocator_options.hpp>
-#include <flex/bytes.hpp>
 #include <limits>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include <flex/allocator_options.hpp>
+#include <flex/bytes.hpp>
 
 namespace spyre_alloc {
 namespace {
@@ -61,9 +62,23 @@ flex::DomainId toDomain(bp::object const& value, char const* name) {
 }  // namespace
 
 void raise(PyObject* type, std::string const& text) {
-  PyErr_SetString(type, text.c_str());
+  bp::handle<> const message(bp::allow_null(
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace")));
+  if (message) PyErr_SetObject(type, message.get());
   bp::throw_error_already_set();
   std::abort();  // not reached
+}
+
+std::vector<bp::object> toItems(bp::object const& value, char const* name, char const* allowed) {
+  if (PyList_Check(value.ptr()) == 0 && PyTuple_Check(value.ptr()) == 0) {
+    raise(PyExc_TypeError, fmt::format("{} must be {}, not {}", name, allowed, typeName(value)));
+  }
+  std::vector<bp::object> items;
+  bp::handle<> const tuple(PySequence_Tuple(value.ptr()));  // the list may change while we look
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple.get()); ++i) {
+    items.emplace_back(bp::handle<>(bp::borrowed(PyTuple_GET_ITEM(tuple.get(), i))));
+  }
+  return items;
 }
 
 std::uint64_t toBytes(bp::object const& value, char const* name, std::uint64_t least) {
@@ -77,8 +92,7 @@ std::uint64_t toBytes(bp::object const& value, char const* name, std::uint64_t l
       raise(PyExc_ValueError, fmt::format("{}: {}", name, error.what()));
     }
   } else {
-    bp::handle<> const index =
-        toIndex(value, name, "an int (bytes) or a str such as '64MiB'");
+    bp::handle<> const index = toIndex(value, name, "an int (bytes) or a str such as '64MiB'");
     int overflow = 0;
     long long const small = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
     if (small == -1 && PyErr_Occurred() != nullptr) bp::throw_error_already_set();
@@ -91,7 +105,8 @@ std::uint64_t toBytes(bp::object const& value, char const* name, std::uint64_t l
       nbytes = PyLong_AsUnsignedLongLong(index.get());
       if (PyErr_Occurred() != nullptr) {
         PyErr_Clear();
-        raise(PyExc_OverflowError, fmt::format("{} is {}; it must fit 64 bits", name, shown(value)));
+        raise(PyExc_OverflowError,
+              fmt::format("{} is {}; it must fit 64 bits", name, shown(value)));
       }
     }
   }
@@ -135,8 +150,8 @@ double toSeconds(bp::object const& value, char const* name, double least, double
 std::optional<flex::Duration> toMaxWait(bp::object const& value) {
   if (value.is_none()) return std::nullopt;
   using Seconds = std::chrono::duration<double>;
-  double const seconds =
-      toSeconds(value, "max_wait", 0.0, std::chrono::duration_cast<Seconds>(flex::kLongestWait).count());
+  double const seconds = toSeconds(value, "max_wait", 0.0,
+                                   std::chrono::duration_cast<Seconds>(flex::kLongestWait).count());
   return std::chrono::duration_cast<flex::Duration>(Seconds(seconds));
 }
 
@@ -180,16 +195,8 @@ flex::AllocationDirective toDirective(bp::object const& domain, bp::object const
   if (PyIndex_Check(domain.ptr()) != 0) {
     directive.domain_ids.push_back(toDomain(domain, "domain"));
   } else if (!domain.is_none()) {
-    bp::handle<> const sequence(bp::allow_null(
-        PyUnicode_Check(domain.ptr()) != 0 ? nullptr
-                                           : PySequence_Fast(domain.ptr(), "not a sequence")));
-    if (!sequence) {
-      PyErr_Clear();
-      raise(PyExc_TypeError, fmt::format("domain must be an int, a sequence of ints or None, not {}",
-                                         typeName(domain)));
-    }
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
-      bp::object const item(bp::handle<>(bp::borrowed(PySequence_Fast_GET_ITEM(sequence.get(), i))));
+    for (bp::object const& item :
+         toItems(domain, "domain", "an int, a list or tuple of ints, or None")) {
       directive.domain_ids.push_back(toDomain(item, "domain"));
     }
   }

@@ -3,12 +3,15 @@
 // Python arguments, checked. Every function raises (throws error_already_set) a TypeError,
 // ValueError or OverflowError that names the argument, what it was, and what is allowed.
 
-#include <boost/python.hpp>
 #include <cstdint>
-#include <flex/directive.hpp>
-#include <flex/sync/clock.hpp>
 #include <optional>
 #include <string>
+#include <vector>
+
+#include <boost/python.hpp>
+
+#include <flex/directive.hpp>
+#include <flex/sync/clock.hpp>
 
 namespace spyre_alloc {
 
@@ -25,6 +28,9 @@ namespace spyre_alloc {
                                double most);
 /// Seconds in [0, 24 h], or None.
 [[nodiscard]] std::optional<flex::Duration> toMaxWait(boost::python::object const& value);
+/// The items of a list or tuple; `allowed` is for the error's text.
+[[nodiscard]] std::vector<boost::python::object> toItems(boost::python::object const& value,
+                                                         char const* name, char const* allowed);
 [[nodiscard]] bool toBool(boost::python::object const& value, char const* name);
 [[nodiscard]] std::string toText(boost::python::object const& value, char const* name);
 

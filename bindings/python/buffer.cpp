@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "buffer.hpp"
 
+#include <limits>
+
 #include <fmt/format.h>
 
 #include <flex/bytes.hpp>
-#include <limits>
 #include <spyre/spyre_allocator.hpp>
 
 #include "arguments.hpp"
+#include "bound.hpp"
 #include "collectable.hpp"
 
 namespace spyre_alloc {
@@ -42,9 +44,10 @@ bp::tuple Buffer::chunks() const {
 void Buffer::free() {
   if (freed_) return;
   if (views_ > 0) {
-    raise(PyExc_BufferError,
-          fmt::format("cannot free a buffer while {} view{} of it exist{} (memoryview, numpy array)",
-                      views_, views_ == 1 ? "" : "s", views_ == 1 ? "s" : ""));
+    raise(
+        PyExc_BufferError,
+        fmt::format("cannot free a buffer while {} view{} of it exist{} (memoryview, numpy array)",
+                    views_, views_ == 1 ? "" : "s", views_ == 1 ? "s" : ""));
   }
   freed_ = true;
   data_.clear();
@@ -64,13 +67,14 @@ int Buffer::exportView(PyObject* self, Py_buffer* view, int flags) noexcept {
   }
   std::byte* memory = &nothing;
   if (flex::CompositeAddress const* const address = spyre::addressOf(data_)) {
-    if (address->chunks().size() > 1) {
+    if (address->chunkCount() > 1) {
       PyErr_SetString(PyExc_BufferError, "a buffer of several chunks is not contiguous");
       return -1;
     }
     memory = device_->hostPointer(address->address());
     if (memory == nullptr) {
-      PyErr_SetString(PyExc_BufferError, "the memory of this device is not addressable by the host");
+      PyErr_SetString(PyExc_BufferError,
+                      "the memory of this device is not addressable by the host");
       return -1;
     }
   }
@@ -123,30 +127,31 @@ void exposeBuffer() {
       bp::class_<Buffer, boost::noncopyable>(
           "Buffer",
           "Device memory, owned.\n\n"
-          "Made by :meth:`SpyreAllocator.allocate`. The memory goes back when the buffer is freed,\n"
+          "Made by :meth:`SpyreAllocator.allocate`. The memory goes back when the buffer is "
+          "freed,\n"
           "leaves a ``with`` block, or is dropped; dropping works in any reference cycle, in\n"
           "finalizers, on any thread, and after the allocator is gone. On a simulated device it\n"
           "has the buffer protocol: ``memoryview(buffer)``, ``numpy.asarray(buffer)``.\n\n"
           "No member blocks.",
           bp::no_init)
-          .add_property("nbytes", &Buffer::nbytes, "int: Bytes that were asked for.")
-          .add_property("address", &Buffer::address,
+          .add_property("nbytes", bound<&Buffer::nbytes>, "int: Bytes that were asked for.")
+          .add_property("address", bound<&Buffer::address>,
                         "int: Device address of the first chunk; 0 if there is none.\n\n"
                         "Raises\n------\nValueError\n    After ``free()``.")
-          .add_property("chunks", &Buffer::chunks,
+          .add_property("chunks", bound<&Buffer::chunks>,
                         "tuple of dict: ``address``, ``offset``, ``nbytes`` (rounded up to 128),\n"
                         "``region`` and ``domain`` of each chunk, in order.\n\n"
                         "Raises\n------\nValueError\n    After ``free()``.")
-          .add_property("freed", &Buffer::freed, "bool: Whether ``free()`` was called.")
-          .def("free", &Buffer::free, bp::arg("self"),
+          .add_property("freed", bound<&Buffer::freed>, "bool: Whether ``free()`` was called.")
+          .def("free", bound<&Buffer::free>, bp::arg("self"),
                "free() -> None\n\n"
                "Give the memory back now. Calling it again does nothing.\n\n"
                "Raises\n------\nBufferError\n"
                "    While views (memoryview, numpy array) of the buffer exist.")
-          .def("__len__", &Buffer::nbytes)
-          .def("__repr__", &Buffer::repr)
-          .def("__enter__", &enter)
-          .def("__exit__", &leave);
+          .def("__len__", bound<&Buffer::nbytes>)
+          .def("__repr__", bound<&Buffer::repr>)
+          .def("__enter__", bound<&enter>)
+          .def("__exit__", bound<&leave>);
   makeCollectable<Buffer>(type);
   auto* const slots = reinterpret_cast<PyTypeObject*>(type.ptr());
   slots->tp_as_buffer->bf_getbuffer = &getBuffer;

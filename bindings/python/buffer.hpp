@@ -2,10 +2,12 @@
 #pragma once
 // Device memory as a Python object.
 
-#include <boost/python.hpp>
 #include <cstdint>
-#include <flex/device_memory.hpp>
 #include <memory>
+
+#include <boost/python.hpp>
+
+#include <flex/device_memory.hpp>
 #include <spyre/data_ptr.hpp>
 
 namespace spyre_alloc {

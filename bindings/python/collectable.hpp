@@ -5,6 +5,8 @@
 #include <boost/python.hpp>
 #include <boost/python/object/find_instance.hpp>
 
+#include "gil.hpp"
+
 namespace spyre_alloc {
 
 /// Boost.Python's instances have a __dict__ that the inherited tp_traverse does not visit, so
@@ -32,11 +34,13 @@ void makeCollectable(boost::python::object const& type) {
       return 0;
     }
     static int clear(PyObject* self) {
-      Py_CLEAR(dictOf(self));
-      if constexpr (requires(T& part) { part.clearReferences(); }) {
-        if (T* const part = partOf(self)) part->clearReferences();
-      }
-      return 0;
+      return parkingIfEnded([self] {
+        Py_CLEAR(dictOf(self));
+        if constexpr (requires(T & part) { part.clearReferences(); }) {
+          if (T* const part = partOf(self)) part->clearReferences();
+        }
+        return 0;
+      });
     }
   };
   auto* const slots = reinterpret_cast<PyTypeObject*>(type.ptr());

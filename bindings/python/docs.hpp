@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Docstrings of SpyreAllocator, in numpydoc form. The first line shows the call, since Boost.Python's
-// functions have no signature that inspect could read.
+// Docstrings of SpyreAllocator, in numpydoc form. The first line shows the call, since
+// Boost.Python's functions have no signature that inspect could read.
 
 namespace spyre_alloc::docs {
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "errors.hpp"
 
-#include <flex/bytes.hpp>
 #include <string>
+
+#include <flex/bytes.hpp>
 
 #include "gil.hpp"
 
@@ -54,13 +55,20 @@ PythonError PythonError::capture() {
   return error;
 }
 
+void PythonError::throwCurrent() {
+  if (PyErr_ExceptionMatches(PyExc_Exception) == 0) throw PythonAbort::capture();
+  throw capture();
+}
+
 PyObject* PythonError::value() const noexcept { return holder_->value; }
 
 void PythonError::restore() const noexcept {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(holder_->value)), holder_->value);
 }
 
-void setOutOfMemoryError(flex::OutOfMemoryError const& error) {
+namespace {
+
+void raiseOutOfMemory(flex::OutOfMemoryError const& error) {
   flex::OutOfMemoryInfo const& info = error.info();
   bp::object const type{bp::handle<>(bp::borrowed(out_of_memory_type))};
   bp::object instance = type(error.what());
@@ -81,12 +89,18 @@ void setOutOfMemoryError(flex::OutOfMemoryError const& error) {
   PyErr_SetObject(type.ptr(), instance.ptr());
 }
 
+}  // namespace
+
+void setOutOfMemoryError(flex::OutOfMemoryError const& error) {
+  parkingIfEnded([&] { raiseOutOfMemory(error); });
+}
+
 void exposeErrors() {
   // A class statement in C: a true exception type, so that `except MemoryError` catches it, with
   // defaults for users who raise it themselves.
   bp::dict fields;
-  for (char const* const name : {"requested", "free", "largest_free", "total", "reclaims",
-                                 "bytes_reclaimed"}) {
+  for (char const* const name :
+       {"requested", "free", "largest_free", "total", "reclaims", "bytes_reclaimed"}) {
     fields[name] = 0;
   }
   fields["waited_ms"] = 0.0;
@@ -115,9 +129,8 @@ void exposeErrors() {
 
   bp::register_exception_translator<flex::OutOfMemoryError>(&setOutOfMemoryError);
   bp::register_exception_translator<PythonError>([](PythonError const& error) { error.restore(); });
-  bp::register_exception_translator<flex::DeviceError>([](flex::DeviceError const& error) {
-    PyErr_SetString(PyExc_RuntimeError, error.what());
-  });
+  bp::register_exception_translator<flex::DeviceError>(
+      [](flex::DeviceError const& error) { PyErr_SetString(PyExc_RuntimeError, error.what()); });
   bp::register_exception_translator<flex::InvariantViolation>(
       [](flex::InvariantViolation const& error) {
         PyErr_SetString(PyExc_AssertionError, error.what());

@@ -2,10 +2,13 @@
 #pragma once
 // C++ exceptions as Python exceptions, and back.
 
-#include <boost/python.hpp>
 #include <exception>
-#include <flex/error.hpp>
 #include <memory>
+
+#include <boost/python.hpp>
+
+#include <flex/error.hpp>
+#include <flex/pressure.hpp>
 
 namespace spyre_alloc {
 
@@ -16,6 +19,10 @@ class PythonError : public std::exception {
   /// Takes the current Python error. Requires: attached, an error is set.
   [[nodiscard]] static PythonError capture();
 
+  /// Throws the current Python error: as PythonAbort if it is no `Exception` (KeyboardInterrupt,
+  /// SystemExit), else as PythonError. Requires: attached, an error is set.
+  [[noreturn]] static void throwCurrent();
+
   [[nodiscard]] char const* what() const noexcept override { return "Python exception"; }
   /// The exception instance, borrowed. Requires: attached.
   [[nodiscard]] PyObject* value() const noexcept;
@@ -25,6 +32,16 @@ class PythonError : public std::exception {
  private:
   struct Holder;
   std::shared_ptr<Holder> holder_;
+};
+
+/// One that ends the request it happens in, whatever else could be done for it.
+class PythonAbort : public PythonError, public flex::AbortRequest {
+ public:
+  /// As PythonError::capture.
+  [[nodiscard]] static PythonAbort capture() { return PythonAbort(PythonError::capture()); }
+
+ private:
+  explicit PythonAbort(PythonError const& error) : PythonError(error) {}
 };
 
 /// Raises spyre_alloc.OutOfMemoryError for `error`, its cause included. Requires: attached.

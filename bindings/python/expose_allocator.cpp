@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/format.h>
-
 #include <cmath>
-#include <flex/simulated_device.hpp>
 #include <limits>
 #include <stdexcept>
 #include <string>
 
+#include <fmt/format.h>
+
+#include <flex/simulated_device.hpp>
+
 #include "allocator.hpp"
 #include "arguments.hpp"
+#include "bound.hpp"
 #include "collectable.hpp"
 #include "docs.hpp"
 #include "gil.hpp"
@@ -26,8 +28,8 @@ std::optional<GcOptions> toGcOptions(bp::object const& gc) {
     return gc.ptr() == Py_True ? std::optional<GcOptions>(GcOptions{}) : std::nullopt;
   }
   if (bp::extract<GcOptions const&> options(gc); options.check()) return options();
-  raise(PyExc_TypeError, fmt::format("gc must be True, False or GcOptions, not {}",
-                                     Py_TYPE(gc.ptr())->tp_name));
+  raise(PyExc_TypeError,
+        fmt::format("gc must be True, False or GcOptions, not {}", Py_TYPE(gc.ptr())->tp_name));
 }
 
 std::shared_ptr<flex::DeviceMemory> toDevice(bp::object const& device, bp::object const& capacity) {
@@ -81,14 +83,17 @@ std::shared_ptr<Allocator> make(bp::object const& strategy, bp::object const& ca
   flex::AllocatorOptions& allocator = options.allocator;
   std::string const name = toText(strategy, "strategy");
   allocator.acquisition = toAcquisition(acquisition);
-  allocator.regions = static_cast<std::uint32_t>(
-      toInteger(regions, "regions", 1, flex::kMaxRegionsPerDomain));
+  allocator.regions =
+      static_cast<std::uint32_t>(toInteger(regions, "regions", 1, flex::kMaxRegionsPerDomain));
   allocator.max_region_bytes = toBytes(max_region, "max_region", flex::kGranule);
   if (!fallback_sizes.is_none()) {
     allocator.fallback_sizes.clear();
-    bp::object const sizes = bp::object(bp::handle<>(PySequence_Tuple(fallback_sizes.ptr())));
-    for (bp::ssize_t i = 0; i < bp::len(sizes); ++i) {
-      allocator.fallback_sizes.push_back(toBytes(sizes[i], "fallback_sizes", flex::kGranule));
+    for (bp::object const& size :
+         toItems(fallback_sizes, "fallback_sizes", "a list or tuple of sizes, or None")) {
+      allocator.fallback_sizes.push_back(toBytes(size, "fallback_sizes", flex::kGranule));
+    }
+    if (allocator.fallback_sizes.empty()) {
+      raise(PyExc_ValueError, "fallback_sizes is empty; allowed are one size and more, or None");
     }
   }
   allocator.region_order = toRegionOrder(region_order);
@@ -116,8 +121,8 @@ bp::object own(Buffer* buffer) {
 }
 
 bp::object allocate(Allocator& self, bp::object const& nbytes, bp::object const& domain,
-                    bp::object const& near, bp::object const& policy,
-                    bp::object const& memory_type, bp::object const& max_wait) {
+                    bp::object const& near, bp::object const& policy, bp::object const& memory_type,
+                    bp::object const& max_wait) {
   return own(self.allocate(toBytes(nbytes, "nbytes", 0),
                            toDirective(domain, near, policy, memory_type), toMaxWait(max_wait)));
 }
@@ -169,10 +174,11 @@ std::string repr(Allocator const& self) {
 /// For other extension modules: a capsule around a std::shared_ptr<spyre::AnyAllocator>*.
 bp::object capsule(Allocator const& self) {
   auto holder = std::make_unique<std::shared_ptr<spyre::AnyAllocator>>(self.shared());
-  bp::handle<> const made(PyCapsule_New(holder.get(), "spyre_alloc.AnyAllocator", [](PyObject* dying) {
-    delete static_cast<std::shared_ptr<spyre::AnyAllocator>*>(
-        PyCapsule_GetPointer(dying, "spyre_alloc.AnyAllocator"));
-  }));
+  bp::handle<> const made(
+      PyCapsule_New(holder.get(), "spyre_alloc.AnyAllocator", [](PyObject* dying) {
+        delete static_cast<std::shared_ptr<spyre::AnyAllocator>*>(
+            PyCapsule_GetPointer(dying, "spyre_alloc.AnyAllocator"));
+      }));
   (void)holder.release();
   return bp::object(made);
 }
@@ -186,39 +192,41 @@ void exposeAllocator() {
           "SpyreAllocator", docs::kAllocator, bp::no_init)
           .def("__init__",
                bp::make_constructor(
-                   &make, bp::default_call_policies(),
+                   bound<&make>, bp::default_call_policies(),
                    (bp::arg("strategy") = "hold-mutex", bp::arg("capacity") = none,
                     bp::arg("regions") = 7, bp::arg("device") = none, bp::arg("max_wait") = 1.0,
                     bp::arg("gc") = true, bp::arg("acquisition") = "upfront",
                     bp::arg("max_region") = "16GiB", bp::arg("fallback_sizes") = none,
                     bp::arg("region_order") = "most-free", bp::arg("overtake_limit") = 1024,
                     bp::arg("callback_errors") = "cause")))
-          .def("allocate", &allocate,
-               (bp::arg("self"), bp::arg("nbytes"), bp::arg("domain") = none,
-                bp::arg("near") = none, bp::arg("policy") = none, bp::arg("memory_type") = none,
-                bp::arg("max_wait") = none),
-               docs::kAllocate)
-          .def("try_allocate", &tryAllocate,
+          .def(
+              "allocate", bound<&allocate>,
+              (bp::arg("self"), bp::arg("nbytes"), bp::arg("domain") = none, bp::arg("near") = none,
+               bp::arg("policy") = none, bp::arg("memory_type") = none, bp::arg("max_wait") = none),
+              docs::kAllocate)
+          .def("try_allocate", bound<&tryAllocate>,
                (bp::arg("self"), bp::arg("nbytes"), bp::arg("domain") = none,
                 bp::arg("near") = none, bp::arg("policy") = none, bp::arg("memory_type") = none),
                docs::kTryAllocate)
-          .def("register_memory_pressure_callback", &registerCallback,
+          .def("register_memory_pressure_callback", bound<&registerCallback>,
                (bp::arg("self"), bp::arg("fn"), bp::arg("priority") = 0), docs::kRegister)
-          .def("memory_stats", &memoryStats, bp::arg("self"), docs::kMemoryStats)
-          .def("pressure_stats", &pressureStats, bp::arg("self"), docs::kPressureStats)
-          .def("memory_info", &memoryInfo, bp::arg("self"), docs::kMemoryInfo)
-          .def("empty_cache", &detachedCall<&spyre::AnyAllocator::emptyCache>, bp::arg("self"),
-               docs::kEmptyCache)
-          .def("reset_peak_memory_stats", &detachedCall<&spyre::AnyAllocator::resetPeakStatistics>,
-               bp::arg("self"), docs::kResetPeak)
+          .def("memory_stats", bound<&memoryStats>, bp::arg("self"), docs::kMemoryStats)
+          .def("pressure_stats", bound<&pressureStats>, bp::arg("self"), docs::kPressureStats)
+          .def("memory_info", bound<&memoryInfo>, bp::arg("self"), docs::kMemoryInfo)
+          .def("empty_cache", bound<&detachedCall<&spyre::AnyAllocator::emptyCache>>,
+               bp::arg("self"), docs::kEmptyCache)
+          .def("reset_peak_memory_stats",
+               bound<&detachedCall<&spyre::AnyAllocator::resetPeakStatistics>>, bp::arg("self"),
+               docs::kResetPeak)
           .def("reset_accumulated_memory_stats",
-               &detachedCall<&spyre::AnyAllocator::resetAccumulatedStatistics>, bp::arg("self"),
-               docs::kResetAccumulated)
-          .def("check_invariants", &detachedCall<&spyre::AnyAllocator::checkInvariants>,
+               bound<&detachedCall<&spyre::AnyAllocator::resetAccumulatedStatistics>>,
+               bp::arg("self"), docs::kResetAccumulated)
+          .def("check_invariants", bound<&detachedCall<&spyre::AnyAllocator::checkInvariants>>,
                bp::arg("self"), docs::kCheckInvariants)
-          .add_property("strategy", &strategyOf, "str: ``'hold-mutex'`` or ``'release-condvar'``.")
-          .def("_capsule", &capsule, bp::arg("self"))
-          .def("__repr__", &repr);
+          .add_property("strategy", bound<&strategyOf>,
+                        "str: ``'hold-mutex'`` or ``'release-condvar'``.")
+          .def("_capsule", bound<&capsule>, bp::arg("self"))
+          .def("__repr__", bound<&repr>);
   makeCollectable<Allocator>(type);
 }
 
@@ -228,11 +236,11 @@ void exposeRegistration() {
           "Registration",
           "A registered memory-pressure callback. Dropping this object does not unregister it.",
           bp::no_init)
-          .def("unregister", &Registration::unregister, bp::arg("self"),
+          .def("unregister", bound<&Registration::unregister>, bp::arg("self"),
                "unregister() -> None\n\n"
                "Unregister the callback; again does nothing. Blocks, with the GIL released, until\n"
                "no other thread is inside the callback; from inside it returns at once.")
-          .add_property("registered", &Registration::registered,
+          .add_property("registered", bound<&Registration::registered>,
                         "bool: Whether the callback can still be called.");
   makeCollectable<Registration>(type);
 }

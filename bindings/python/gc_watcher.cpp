@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/chrono/duration.hpp>
 #include <cstring>
 
+#include <boost/chrono/duration.hpp>
+
+#include "errors.hpp"
 #include "gil.hpp"
 
 namespace spyre_alloc {
@@ -48,7 +50,7 @@ bool GcWatcher::install() noexcept {
 bool GcWatcher::listening() const noexcept {
   int const found = PySequence_Contains(callbacks_, listener_);
   if (found != 0) return found > 0;
-  return PyList_Append(callbacks_, listener_) == 0;
+  return PyList_Insert(callbacks_, 0, listener_) == 0;  // first to hear of a start
 }
 
 PyObject* GcWatcher::onPhase(PyObject* /*self*/, PyObject* args) noexcept {
@@ -74,7 +76,7 @@ void GcWatcher::stopped() noexcept {
   stopped_.notify_all();
 }
 
-GcWatcher::Outcome GcWatcher::collect(int generation, std::chrono::nanoseconds patience) noexcept {
+GcWatcher::Outcome GcWatcher::collect(int generation, std::chrono::nanoseconds patience) {
   auto const deadline = std::chrono::steady_clock::now() + patience;
   if (!listening()) PyErr_WriteUnraisable(callbacks_);
   for (;;) {
@@ -92,9 +94,11 @@ GcWatcher::Outcome GcWatcher::collect(int generation, std::chrono::nanoseconds p
       if (starts != before) return Outcome::ran;
     }
     if (std::chrono::steady_clock::now() >= deadline) return Outcome::busy;
+    if (PyErr_CheckSignals() != 0) throw PythonAbort::capture();
+    // Also where no collection is known to run: its listeners may be called before ours.
     Detached const detached;
     boost::unique_lock<boost::mutex> lock(mutex_);
-    if (collecting_thread_ != 0) stopped_.wait_for(lock, boost::chrono::milliseconds(10));
+    stopped_.wait_for(lock, boost::chrono::milliseconds(10));
   }
 }
 

@@ -2,13 +2,13 @@
 #pragma once
 // Who is collecting garbage, and whether a collection really ran.
 
-#include <Python.h>
-
 #include <atomic>
-#include <boost/thread/condition_variable.hpp>
-#include <boost/thread/mutex.hpp>
 #include <chrono>
 #include <cstdint>
+
+#include <Python.h>
+#include <boost/thread/condition_variable.hpp>
+#include <boost/thread/mutex.hpp>
 
 namespace spyre_alloc {
 
@@ -32,9 +32,10 @@ class GcWatcher {
     failed,             ///< gc.collect raised; the error was reported as unraisable
   };
 
-  /// Runs gc.collect(generation), which ignores gc.disable(). If another thread is collecting, waits
-  /// for it, detached, at most `patience`, and then collects. Requires: attached.
-  [[nodiscard]] Outcome collect(int generation, std::chrono::nanoseconds patience) noexcept;
+  /// Runs gc.collect(generation), which ignores gc.disable(). If another thread is collecting,
+  /// waits for it, detached, at most `patience`, and then collects. Requires: attached. Throws
+  /// boost::thread_interrupted, and PythonAbort for Ctrl-C on the main thread.
+  [[nodiscard]] Outcome collect(int generation, std::chrono::nanoseconds patience);
 
   /// Whether this thread is inside a collection. Any thread, attached or not.
   [[nodiscard]] bool collectingHere() const noexcept {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "gil.hpp"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
-#include <flex/sync/lock_rules.hpp>
 #include <thread>
+
+#include <unistd.h>
+
+#include <flex/sync/lock_rules.hpp>
 
 namespace spyre_alloc {
 namespace {
@@ -28,7 +29,16 @@ bool finalizing() noexcept {
 
 bool interpreterClosed() noexcept { return closed || Py_IsInitialized() == 0 || finalizing(); }
 
-bool attached() noexcept { return Py_IsInitialized() != 0 && PyGILState_Check() != 0; }
+// Not PyGILState_Check(): once there was a sub-interpreter it always says yes.
+bool attached() noexcept {
+  if (Py_IsInitialized() == 0) return false;
+  PyThreadState* const mine = PyGILState_GetThisThreadState();
+#if PY_VERSION_HEX >= 0x030D0000
+  return mine != nullptr && mine == PyThreadState_GetUnchecked();
+#else
+  return mine != nullptr && mine == _PyThreadState_UncheckedGet();
+#endif
+}
 
 void parkForever() noexcept {
   for (;;) ::pause();

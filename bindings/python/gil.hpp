@@ -6,11 +6,10 @@
 // rules are the same for both (docs/concurrency.md): never wait while attached, never attach while
 // holding the allocator's mutex.
 
-#include <Python.h>
-
-#include <cxxabi.h>
-
 #include <utility>
+
+#include <Python.h>
+#include <cxxabi.h>
 
 namespace spyre_alloc {
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <string>
+
 #include <boost/python.hpp>
+
 #include <flex/sync/lock_rules.hpp>
 #include <flex/version.hpp>
-#include <string>
 
 #include "allocator.hpp"
 #include "arguments.hpp"
+#include "bound.hpp"
 #include "buffer.hpp"
 #include "errors.hpp"
 #include "expose_device.hpp"
@@ -19,7 +22,8 @@ namespace {
 
 void requireMainInterpreter() {
   if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
-    raise(PyExc_ImportError, "spyre_alloc works in the main interpreter only, not in a sub-interpreter");
+    raise(PyExc_ImportError,
+          "spyre_alloc works in the main interpreter only, not in a sub-interpreter");
   }
 }
 
@@ -53,5 +57,5 @@ BOOST_PYTHON_MODULE(_core) {
   Allocator::initialise();
   if (!GcWatcher::instance().install()) bp::throw_error_already_set();
   flex::sync::setInterpreterProbe({.attached = &attached});
-  bp::import("atexit").attr("register")(bp::make_function(&onExit));
+  bp::import("atexit").attr("register")(bp::make_function(bound<&onExit>));
 }

@@ -3,13 +3,15 @@
 // A C++ thread that never sees Python and allocates from the same allocator as Python does.
 
 #include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
 #include <boost/python.hpp>
 #include <boost/thread/mutex.hpp>
 #include <boost/thread/scoped_thread.hpp>
-#include <cstdint>
-#include <memory>
+
 #include <spyre/any_allocator.hpp>
-#include <vector>
 
 namespace spyre_alloc {
 
@@ -31,6 +33,7 @@ class NativeWorker {
 
   [[nodiscard]] std::uint64_t allocations() const noexcept { return state_->allocations; }
   [[nodiscard]] std::uint64_t outOfMemory() const noexcept { return state_->out_of_memory; }
+  [[nodiscard]] std::uint64_t errors() const noexcept { return state_->errors; }
   /// Nanoseconds that each of the last allocations took (at most kMostLatencies of them).
   [[nodiscard]] boost::python::list latencies() const;
 
@@ -40,11 +43,15 @@ class NativeWorker {
   struct State {
     std::atomic<std::uint64_t> allocations{0};
     std::atomic<std::uint64_t> out_of_memory{0};
+    std::atomic<std::uint64_t> errors{0};
     boost::mutex mutex;
     std::vector<std::uint32_t> latencies;
   };
   static void run(State& state, spyre::AnyAllocator& allocator, std::uint64_t nbytes,
                   std::size_t live, std::uint64_t iterations, flex::Duration pause);
+
+  [[nodiscard]] bool onItself() const noexcept;
+  void requireOtherThread() const;
 
   std::shared_ptr<State> state_ = std::make_shared<State>();
   boost::thread thread_;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python_gc.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
 #include <boost/thread/lock_guard.hpp>
 #include <boost/thread/mutex.hpp>
+#include <fmt/format.h>
 
 #include "gc_watcher.hpp"
 #include "gil.hpp"
@@ -28,19 +28,13 @@ flex::ReclaimResult interpreterIsClosed() {
 /// Shared by the registered callbacks, which may outlive the registration by the run they are in.
 /// The mutex is for free-threaded builds; nothing else happens while it is held.
 struct PythonGc::State {
-  State(spyre::AnyAllocator& owner, GcOptions const& settings)
-      : allocator(owner), options(settings), allowance(settings.burst) {}
+  explicit State(GcOptions const& settings) : options(settings), allowance(settings.burst) {}
 
   flex::ReclaimResult reclaim(flex::Lock& lock, int generation);
   flex::ReclaimResult collect(int generation);
   [[nodiscard]] bool withinBudget(SteadyClock::time_point now) noexcept;
-  void account(SteadyClock::time_point began, SteadyClock::time_point ended, bool fruitful) noexcept;
-  [[nodiscard]] std::int64_t bytesFreed() const {
-    std::optional<flex::Statistics> const now = allocator.tryStatistics();
-    return now ? now->allocated_bytes.freed : -1;
-  }
-
-  spyre::AnyAllocator& allocator;
+  void account(SteadyClock::time_point began, SteadyClock::time_point ended,
+               bool fruitful) noexcept;
   GcOptions const options;
 
   mutable boost::mutex mutex;
@@ -51,7 +45,7 @@ struct PythonGc::State {
 };
 
 PythonGc::PythonGc(spyre::AnyAllocator& allocator, GcOptions const& options)
-    : state_(std::make_shared<State>(allocator, options)) {
+    : state_(std::make_shared<State>(options)) {
   for (int generation = options.young_first ? 0 : kFullCollection; generation <= kFullCollection;
        ++generation) {
     handles_.push_back(allocator.registerMemoryPressureCallback(
@@ -88,12 +82,13 @@ flex::ReclaimResult PythonGc::State::collect(int generation) {
     return {Outcome::skipped, std::nullopt,
             "not collected: earlier collections gave nothing back and used up the time budget"};
   }
-  std::int64_t const freed_before = bytesFreed();
+  std::uint64_t const released_before = spyre::bytesReleasedByThisThread();
   auto const began = SteadyClock::now();
   auto const patience =
       std::chrono::duration_cast<std::chrono::nanoseconds>(Seconds(options.patience));
   switch (watcher.collect(generation, patience)) {
-    case GcWatcher::Outcome::ran: break;
+    case GcWatcher::Outcome::ran:
+      break;
     case GcWatcher::Outcome::inside_collection:
       return {Outcome::not_possible, flex::FailureReason::inside_finalizer,
               "this thread is inside a garbage collection already"};
@@ -103,8 +98,7 @@ flex::ReclaimResult PythonGc::State::collect(int generation) {
     case GcWatcher::Outcome::failed:
       return {Outcome::not_possible, std::nullopt, "gc.collect() raised an exception"};
   }
-  std::int64_t const freed_after = bytesFreed();
-  bool const fruitful = freed_before < 0 || freed_after < 0 || freed_after != freed_before;
+  bool const fruitful = spyre::bytesReleasedByThisThread() != released_before;
   account(began, SteadyClock::now(), fruitful);
   if (fruitful || generation != kFullCollection) return {};
   Py_ssize_t const frozen = watcher.frozenCount();

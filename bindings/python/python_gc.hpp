@@ -4,10 +4,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <flex/pressure.hpp>
 #include <memory>
-#include <spyre/any_allocator.hpp>
 #include <vector>
+
+#include <flex/pressure.hpp>
+#include <spyre/any_allocator.hpp>
 
 namespace spyre_alloc {
 
@@ -28,17 +29,17 @@ struct GcStatistics {
   std::chrono::nanoseconds time{0};       ///< inside gc.collect
 };
 
-/// A buffer that only a reference cycle keeps alive is freed by nothing but the cyclic collector. So
-/// under pressure it runs: on the requesting thread, whether Python knows it or not, attached only
-/// for as long as it takes, and with the allocator's mutex free.
+/// A buffer that only a reference cycle keeps alive is freed by nothing but the cyclic collector.
+/// So under pressure it runs: on the requesting thread, whether Python knows it or not, attached
+/// only for as long as it takes, and with the allocator's mutex free.
 ///
 /// A collection that gives nothing back costs time from a bucket that refills at `budget` seconds a
-/// second, up to `burst`. When it is empty, collections are skipped: memory that the collector cannot
-/// free does not turn every failing request into a collection.
+/// second, up to `burst`. When it is empty, collections are skipped: memory that the collector
+/// cannot free does not turn every failing request into a collection.
 class PythonGc {
  public:
-  /// Registers with `allocator`, behind callbacks of priority below kPriority. The registration ends
-  /// with this object; it blocks then, detached, while a collection runs on another thread.
+  /// Registers with `allocator`, behind callbacks of priority below kPriority. The registration
+  /// ends with this object; it blocks then, detached, while a collection runs on another thread.
   PythonGc(spyre::AnyAllocator& allocator, GcOptions const& options);
 
   /// Requires: attached.

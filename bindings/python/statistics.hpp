@@ -3,6 +3,7 @@
 // Statistics as dicts.
 
 #include <boost/python.hpp>
+
 #include <flex/statistics.hpp>
 
 #include "python_gc.hpp"

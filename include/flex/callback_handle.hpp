@@ -36,6 +36,12 @@ class CallbackHandle {
   }
   ~CallbackHandle() { reset(); }
 
+  /// As reset(), but keeps the handle, so that several threads may call it: each returns when no
+  /// other thread is inside the callback.
+  void unregister() const noexcept {
+    if (entry_ != nullptr) chain_->remove(entry_);
+  }
+
   /// Unregisters; afterwards this is empty. Returns when no other thread is inside the callback,
   /// and blocks until then; from inside the callback itself it returns at once.
   void reset() noexcept {

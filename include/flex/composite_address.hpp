@@ -2,10 +2,12 @@
 #pragma once
 // Ownership of device memory.
 
-#include <span>
+#include <cstdint>
 #include <utility>
+#include <vector>
 
 #include <flex/chunk.hpp>
+#include <flex/detail/block_list.hpp>
 
 namespace flex {
 
@@ -14,7 +16,8 @@ class Engine;
 class Request;
 }  // namespace detail
 
-/// Owns the chunks of one allocation, in order; gives them back when destroyed. Move-only.
+/// Owns the chunks of one allocation, in order; gives them back when destroyed. Move-only, 32
+/// bytes.
 ///
 /// Freeing never waits and never fails: it may happen in a finalizer, in a callback, under a lock
 /// of the caller, on any thread, and after the allocator itself was destroyed.
@@ -26,46 +29,46 @@ class CompositeAddress {
   CompositeAddress() noexcept = default;
   CompositeAddress(CompositeAddress const&) = delete;
   CompositeAddress& operator=(CompositeAddress const&) = delete;
-  CompositeAddress(CompositeAddress&& other) noexcept
-      : engine_(std::exchange(other.engine_, nullptr)),
-        requested_(std::exchange(other.requested_, 0)),
-        chunks_(std::move(other.chunks_)) {}
+  CompositeAddress(CompositeAddress&& other) noexcept = default;
   CompositeAddress& operator=(CompositeAddress&& other) noexcept {
     if (this != &other) {
       reset();
-      engine_ = std::exchange(other.engine_, nullptr);
-      requested_ = std::exchange(other.requested_, 0);
-      chunks_ = std::move(other.chunks_);
+      blocks_ = std::move(other.blocks_);
+      address_ = other.address_;
     }
     return *this;
   }
   ~CompositeAddress() { reset(); }
 
   /// Gives the memory back now; afterwards this owns nothing. Never blocks.
-  void reset() noexcept;
+  void reset() noexcept {
+    if (!blocks_.empty()) giveBack();
+  }
 
-  [[nodiscard]] explicit operator bool() const noexcept { return engine_ != nullptr; }
+  [[nodiscard]] explicit operator bool() const noexcept { return !blocks_.empty(); }
 
   /// Device address of the first chunk; 0 if this owns nothing.
-  [[nodiscard]] DeviceAddress address() const noexcept {
-    return chunks_.empty() ? 0 : chunks_.begin()->address;
-  }
-  /// Bytes that were asked for.
-  [[nodiscard]] std::uint64_t nbytes() const noexcept { return requested_; }
-  [[nodiscard]] std::span<Chunk const> chunks() const noexcept {
-    return {chunks_.begin(), chunks_.size()};
-  }
+  [[nodiscard]] DeviceAddress address() const noexcept { return blocks_.empty() ? 0 : address_; }
+  /// Bytes that were asked for; 0 if this owns nothing.
+  [[nodiscard]] std::uint64_t nbytes() const noexcept;
+  /// Bytes of the blocks: nbytes() rounded up to the granule; 0 if this owns nothing.
+  [[nodiscard]] std::uint64_t reservedBytes() const noexcept;
+  [[nodiscard]] std::size_t chunkCount() const noexcept { return blocks_.size(); }
+  /// A description of the chunks, in order. Throws std::bad_alloc.
+  [[nodiscard]] std::vector<Chunk> chunks() const;
 
  private:
   friend class detail::Engine;
   friend class detail::Request;
 
-  CompositeAddress(detail::Engine& engine, std::uint64_t requested, ChunkList&& chunks) noexcept
-      : engine_(&engine), requested_(requested), chunks_(std::move(chunks)) {}
+  CompositeAddress(detail::BlockList&& blocks, DeviceAddress address) noexcept
+      : blocks_(std::move(blocks)), address_(address) {}
 
-  detail::Engine* engine_ = nullptr;
-  std::uint64_t requested_ = 0;
-  ChunkList chunks_;
+  void giveBack() noexcept;
+  [[nodiscard]] Chunk describe(detail::BlockHandle block) const noexcept;
+
+  detail::BlockList blocks_;
+  DeviceAddress address_ = 0;
 };
 
 }  // namespace flex

@@ -66,8 +66,10 @@ class FlexAllocator {
   /// callbacks. Throws OutOfMemoryError; std::invalid_argument (zero bytes, a bad directive);
   /// boost::thread_interrupted; std::bad_alloc (host memory). Nothing has changed then.
   [[nodiscard]] CompositeAddress allocate(std::uint64_t nbytes,
-                                          AllocationDirective const& directive = {},
+                                          AllocationDirective const& directive,
                                           RequestOptions const& options = {});
+  /// One chunk of tensor memory anywhere.
+  [[nodiscard]] CompositeAddress allocate(std::uint64_t nbytes);
 
   /// The same in one domain.
   [[nodiscard]] CompositeAddress allocateInDomain(std::uint64_t nbytes, DomainId domain,

@@ -2,6 +2,7 @@
 #pragma once
 // Definitions of FlexAllocator. Include this to instantiate it with a strategy of your own.
 
+#include <flex/detail/callout.hpp>
 #include <flex/flex_allocator.hpp>
 
 namespace flex {
@@ -14,16 +15,20 @@ class FlexAllocator<Strategy>::StrategyEngine final : public detail::Engine {
       : Engine(std::move(device), std::move(options)),
         strategy_(strategyContext(), strategy_options) {}
 
-  /// The fast path: one lock, one search.
-  [[nodiscard]] CompositeAddress placeAtOnce(detail::Placement const& placement) {
+  /// The fast path: one lock, one search. Empty: take the slow one.
+  [[nodiscard]] CompositeAddress placeAtOnce(std::uint64_t nbytes) {
     Lock const lock(mutex(), kTryToLock);
-    if (!lock.owned()) return {};
-    mutex().assertHeld();
-    mutex().runDeferred();
-    if (!strategy_.admit()) return {};
-    CompositeAddress address = place(placement);
-    if (address) strategy_.onServedAtOnce();
-    return address;
+    return lock.owned() ? placeUnder(nbytes) : CompositeAddress{};
+  }
+
+  /// The same, but waits for the mutex. Requires: not attached to an interpreter.
+  [[nodiscard]] CompositeAddress placeNow(std::uint64_t nbytes) {
+    Lock lock(mutex(), kTryToLock);
+    if (!lock.owned()) {
+      if (detail::Callout::find(*this) != nullptr) return {};  // this thread may hold the mutex
+      lock.lock();
+    }
+    return placeUnder(nbytes);
   }
 
  private:
@@ -36,8 +41,28 @@ class FlexAllocator<Strategy>::StrategyEngine final : public detail::Engine {
   void wakeAll() noexcept override { strategy_.wakeAll(); }
   void resetStrategyAfterFork() noexcept override { strategy_.resetAfterFork(); }
 
+  [[nodiscard]] CompositeAddress placeUnder(std::uint64_t nbytes) {
+    mutex().assertHeld();
+    mutex().runDeferred();
+    if (nbytes - 1 >= detail::MemoryPool::kLargestPlain || !strategy_.admit()) return {};
+    detail::BlockHandle const block = placePlain(nbytes);
+    if (!block) return {};
+    strategy_.onServedAtOnce();
+    return own(detail::BlockList(block));
+  }
+
   Strategy strategy_;
 };
+
+namespace detail {
+
+/// Whether the fast path may serve the request: one chunk of tensor memory, anywhere.
+[[nodiscard]] inline bool isPlain(AllocationDirective const& directive) noexcept {
+  return directive.policy == PlacementPolicy::bind && directive.domain_ids.empty() &&
+         !directive.near && directive.memory_type == MemoryType::tensor;
+}
+
+}  // namespace detail
 
 template <PressureStrategy Strategy>
 FlexAllocator<Strategy>::FlexAllocator(std::shared_ptr<DeviceMemory> device,
@@ -50,12 +75,19 @@ FlexAllocator<Strategy>::~FlexAllocator() {
 }
 
 template <PressureStrategy Strategy>
+CompositeAddress FlexAllocator<Strategy>::allocate(std::uint64_t nbytes) {
+  if (CompositeAddress address = engine_->placeNow(nbytes)) return address;
+  return engine_->allocateSlowly(engine_->makePlacement(nbytes, {}), {});
+}
+
+template <PressureStrategy Strategy>
 CompositeAddress FlexAllocator<Strategy>::allocate(std::uint64_t nbytes,
                                                    AllocationDirective const& directive,
                                                    RequestOptions const& options) {
-  detail::Placement const placement = engine_->makePlacement(nbytes, directive);
-  if (CompositeAddress address = engine_->placeAtOnce(placement)) return address;
-  return engine_->allocateSlowly(placement, options);
+  if (detail::isPlain(directive)) {
+    if (CompositeAddress address = engine_->placeNow(nbytes)) return address;
+  }
+  return engine_->allocateSlowly(engine_->makePlacement(nbytes, directive), options);
 }
 
 template <PressureStrategy Strategy>
@@ -68,16 +100,24 @@ CompositeAddress FlexAllocator<Strategy>::allocateInDomain(std::uint64_t nbytes,
 template <PressureStrategy Strategy>
 std::optional<CompositeAddress> FlexAllocator<Strategy>::tryAllocate(
     std::uint64_t nbytes, AllocationDirective const& directive) {
-  detail::Placement const placement = engine_->makePlacement(nbytes, directive);
-  if (CompositeAddress address = engine_->placeAtOnce(placement)) return address;
-  if (CompositeAddress address = engine_->tryAllocate(placement)) return address;
+  if (detail::isPlain(directive)) {
+    if (CompositeAddress address = engine_->placeNow(nbytes)) return address;
+  }
+  if (CompositeAddress address = engine_->tryAllocate(engine_->makePlacement(nbytes, directive))) {
+    return address;
+  }
   return std::nullopt;
 }
 
 template <PressureStrategy Strategy>
 std::optional<CompositeAddress> FlexAllocator<Strategy>::tryAllocateAtOnce(
     std::uint64_t nbytes, AllocationDirective const& directive) {
-  if (CompositeAddress address = engine_->placeAtOnce(engine_->makePlacement(nbytes, directive))) {
+  if (detail::isPlain(directive) && nbytes != 0) {
+    if (CompositeAddress address = engine_->placeAtOnce(nbytes)) return address;
+    return std::nullopt;
+  }
+  if (CompositeAddress address =
+          engine_->tryAllocateAtOnce(engine_->makePlacement(nbytes, directive))) {
     return address;
   }
   return std::nullopt;

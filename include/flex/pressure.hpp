@@ -32,6 +32,16 @@ struct PressureEvent {
   Generation generation = 0;  ///< of the reclaim that runs this callback
 };
 
+/// Thrown (as a base of an exception) by a callback or a poll to end the request as it is, whatever
+/// CallbackErrors says: an interruption of the program, not a failure to free memory.
+class AbortRequest {
+ public:
+  AbortRequest() = default;
+  AbortRequest(AbortRequest const&) = default;
+  AbortRequest& operator=(AbortRequest const&) = default;
+  virtual ~AbortRequest() = default;
+};
+
 /// What a callback did.
 struct ReclaimResult {
   enum class Outcome : std::uint8_t {

@@ -16,18 +16,6 @@ struct Stat {
   std::int64_t peak = 0;       ///< highest current since construction or resetPeak()
   std::int64_t allocated = 0;  ///< sum of all increases since construction or resetAccumulated()
   std::int64_t freed = 0;      ///< sum of all decreases, likewise
-
-  void increase(std::int64_t amount) noexcept {
-    current += amount;
-    allocated += amount;
-    if (current > peak) peak = current;
-  }
-  void decrease(std::int64_t amount) noexcept {
-    current -= amount;
-    freed += amount;
-  }
-  void resetPeak() noexcept { peak = current; }
-  void resetAccumulated() noexcept { allocated = freed = 0; }
 };
 
 /// What pressure did. All but the times count since construction or resetAccumulated().

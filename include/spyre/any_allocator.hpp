@@ -3,17 +3,18 @@
 // A SpyreAllocator whose strategy is chosen at run time, for bindings that offer both.
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
 #include <flex/allocator_options.hpp>
 #include <flex/callback_handle.hpp>
 #include <flex/directive.hpp>
 #include <flex/pressure.hpp>
 #include <flex/statistics.hpp>
-#include <memory>
-#include <optional>
 #include <spyre/data_ptr.hpp>
 #include <spyre/spyre_allocator.hpp>
-#include <string_view>
-#include <vector>
 
 namespace spyre {
 
@@ -62,8 +63,8 @@ struct AnyAllocatorOptions {
 
 /// Throws std::invalid_argument (an unknown strategy: the text lists the known ones) and whatever
 /// SpyreAllocator's constructor throws.
-[[nodiscard]] std::shared_ptr<AnyAllocator> makeAllocator(std::string_view strategy,
-                                                          std::shared_ptr<flex::DeviceMemory> device,
-                                                          AnyAllocatorOptions options = {});
+[[nodiscard]] std::shared_ptr<AnyAllocator> makeAllocator(
+    std::string_view strategy, std::shared_ptr<flex::DeviceMemory> device,
+    AnyAllocatorOptions options = {});
 
 }  // namespace spyre

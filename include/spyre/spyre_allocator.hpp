@@ -31,6 +31,9 @@ class MemoryReporter {
 /// thread that never saw Python, and after the allocator is gone.
 void ReportAndDelete(void* context) noexcept;
 
+/// Bytes that ReportAndDelete has given back on this thread so far, of all allocators.
+[[nodiscard]] std::uint64_t bytesReleasedByThisThread() noexcept;
+
 /// What a DataPtr of a SpyreAllocator owns; null for any other.
 [[nodiscard]] flex::CompositeAddress const* addressOf(DataPtr const& data) noexcept;
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdexcept>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include <spyre/any_allocator.hpp>
-#include <stdexcept>
-#include <utility>
 
 namespace spyre {
 namespace {

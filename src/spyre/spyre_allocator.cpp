@@ -6,19 +6,12 @@
 namespace spyre {
 namespace {
 
+thread_local std::uint64_t released_here = 0;
+
 /// The context of a DataPtr.
 struct Allocation {
   flex::CompositeAddress address;
   std::shared_ptr<MemoryReporter> reporter;
-
-  void report(int sign) const noexcept {
-    if (reporter == nullptr) return;
-    std::int64_t nbytes = 0;
-    for (flex::Chunk const& chunk : address.chunks()) {
-      nbytes += static_cast<std::int64_t>(chunk.nbytes);
-    }
-    reporter->report(data(), sign * nbytes);
-  }
 
   [[nodiscard]] void* data() const noexcept {
     return reinterpret_cast<void*>(address.address());  // NOLINT(performance-no-int-to-ptr)
@@ -27,9 +20,16 @@ struct Allocation {
 
 }  // namespace
 
+std::uint64_t bytesReleasedByThisThread() noexcept { return released_here; }
+
 void ReportAndDelete(void* context) noexcept {
   std::unique_ptr<Allocation> const allocation(static_cast<Allocation*>(context));
-  if (allocation != nullptr) allocation->report(-1);
+  if (allocation == nullptr) return;
+  std::uint64_t const nbytes = allocation->address.reservedBytes();
+  released_here += nbytes;
+  if (allocation->reporter != nullptr) {
+    allocation->reporter->report(allocation->data(), -static_cast<std::int64_t>(nbytes));
+  }
 }
 
 flex::CompositeAddress const* addressOf(DataPtr const& data) noexcept {
@@ -40,8 +40,10 @@ flex::CompositeAddress const* addressOf(DataPtr const& data) noexcept {
 DataPtr detail::makeDataPtr(flex::CompositeAddress&& address,
                             std::shared_ptr<MemoryReporter> const& reporter) {
   auto allocation = std::make_unique<Allocation>(Allocation{std::move(address), reporter});
-  allocation->report(+1);
   void* const data = allocation->data();
+  if (reporter != nullptr) {
+    reporter->report(data, static_cast<std::int64_t>(allocation->address.reservedBytes()));
+  }
   return {data, allocation.release(), &ReportAndDelete};
 }
 

@@ -26,8 +26,7 @@ struct BlockNode {
 };
 
 inline constexpr std::uint32_t kUsedState = 0xFFFF'FFFFU;
-inline constexpr std::uint32_t kSpareState = 0xFFFF'FFFEU;     ///< the node describes no block
-inline constexpr std::uint32_t kDeferredState = 0xFFFF'FFFDU;  ///< used, on its way to free()
+inline constexpr std::uint32_t kSpareState = 0xFFFF'FFFEU;  ///< the node describes no block
 
 /// Two-level segregated fit (Masmano et al., 2004) over granules, with all bookkeeping outside the
 /// managed memory and 32-bit indices for links.
@@ -51,6 +50,9 @@ class BlockIndex {
 
   [[nodiscard]] BlockNode& node(NodeIndex index) noexcept { return nodes_[index]; }
   [[nodiscard]] BlockNode const& node(NodeIndex index) const noexcept { return nodes_[index]; }
+
+  /// Starts to bring a block's node into the cache.
+  void prefetch(NodeIndex index) const noexcept { __builtin_prefetch(&nodes_[index], 1); }
 
   [[nodiscard]] std::uint32_t freeGranules() const noexcept { return free_granules_; }
   [[nodiscard]] std::uint32_t granules() const noexcept { return granules_; }

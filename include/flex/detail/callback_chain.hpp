@@ -69,6 +69,7 @@ class CallbackChain {
  private:
   template <class Matches>
   void removeIf(Matches matches) noexcept;
+  void waitUntilUnused(Entry const& entry, sync::RawUniqueLock& lock) noexcept;
 
   mutable sync::RawMutex mutex_;
   sync::RawCondition run_ended_;

@@ -43,15 +43,14 @@ class Engine : public sync::Retired {
                                                 RequestOptions const& options);
   /// Blocks for the mutex only. Empty if nothing fits or the strategy admits nobody now.
   [[nodiscard]] CompositeAddress tryAllocate(Placement const& placement);
-
-  /// Takes blocks for a request, if some fit now. Empty if not.
-  [[nodiscard]] CompositeAddress place(Placement const& placement) noexcept
-      FLEXALLOC_REQUIRES(mutex());
+  /// Never blocks: empty also while another thread holds the mutex. Asks no device.
+  [[nodiscard]] CompositeAddress tryAllocateAtOnce(Placement const& placement);
 
   /// Never blocks. The engine may be gone when it returns.
-  void giveBack(ChunkList const& chunks) noexcept;
+  void giveBack(BlockHandle block) noexcept;
+  void giveBack(BlockList const& blocks) noexcept;
   [[nodiscard]] bool owns(CompositeAddress const& address) const noexcept {
-    return address.engine_ == this;
+    return address.blocks_[0].region->owner == this;
   }
 
   // --- for whoever holds the mutex
@@ -62,7 +61,7 @@ class Engine : public sync::Retired {
   [[nodiscard]] Region& region(std::uint32_t id) noexcept FLEXALLOC_REQUIRES(mutex()) {
     return pool_.region(id);
   }
-  void releaseDeferred(Region& region, NodeIndex node) noexcept FLEXALLOC_REQUIRES(mutex());
+  void releaseDeferred(BlockHandle block) noexcept FLEXALLOC_REQUIRES(mutex());
   /// Tells the strategy of frees, and retires the engine if that was its last block.
   void afterRelease() noexcept FLEXALLOC_REQUIRES(mutex());
 
@@ -102,6 +101,17 @@ class Engine : public sync::Retired {
   virtual void wakeAll() noexcept = 0;
   virtual void resetStrategyAfterFork() noexcept = 0;
 
+  /// One block of tensor memory, if it fits now. Requires: as MemoryPool::tryPlacePlain.
+  [[nodiscard]] BlockHandle placePlain(std::uint64_t nbytes) noexcept FLEXALLOC_REQUIRES(mutex()) {
+    return pool_.tryPlacePlain(nbytes);
+  }
+  /// Owns the blocks from now on.
+  [[nodiscard]] static CompositeAddress own(BlockList&& blocks) noexcept {
+    BlockHandle const first = blocks[0];
+    return {std::move(blocks),
+            first.region->where.base + first.region->index.node(first.node).offset * kGranule};
+  }
+
   [[nodiscard]] StrategyContext strategyContext() noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
     return {cell_.mutex, pressure_};
   }
@@ -134,6 +144,7 @@ class Engine : public sync::Retired {
   std::uint64_t misuses_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;
   Generation generation_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;
   std::uint32_t requests_inside_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;
+  std::uint64_t releases_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;  ///< times regions were given back
   bool growing_ FLEXALLOC_GUARDED_BY(cell_.mutex) = false;
   GrowthWaits growth_waits_ FLEXALLOC_GUARDED_BY(cell_.mutex);
   bool closed_ FLEXALLOC_GUARDED_BY(cell_.mutex) = false;

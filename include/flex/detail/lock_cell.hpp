@@ -2,7 +2,7 @@
 #pragma once
 // An allocator's mutex and the frees that wait for it, in memory that is never given back.
 
-#include <flex/detail/block_index.hpp>
+#include <flex/detail/block_list.hpp>
 #include <flex/detail/region.hpp>
 #include <flex/sync/mutex.hpp>
 
@@ -25,7 +25,7 @@ class LockCell final : public sync::DeferredWork {
 
   /// Leaves a block to whoever holds the mutex. Lock-free; needs no memory: the link is in the
   /// block's own node. Requires: the block is used, by the caller alone.
-  void defer(Region& region, NodeIndex node) noexcept;
+  void defer(BlockHandle block) noexcept;
 
   void run() noexcept override;
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <flex/allocator_options.hpp>
-#include <flex/chunk.hpp>
+#include <flex/detail/block_list.hpp>
 #include <flex/detail/placement.hpp>
 #include <flex/detail/region.hpp>
 #include <flex/statistics.hpp>
@@ -37,16 +37,41 @@ class MemoryPool {
   /// Requires: options and topology are valid. Throws std::invalid_argument: the capacity is too
   /// small for that many regions.
   MemoryPool(AllocatorOptions const& options, DeviceTopology const& topology,
-             std::uint64_t device_max_region_bytes);
+             std::uint64_t device_max_region_bytes, Engine* owner = nullptr);
 
   // --- blocks
 
-  /// Takes the blocks of a request and appends them to `chunks`; all or nothing. Requires: room for
-  /// placement.chunks chunks without a heap call.
-  [[nodiscard]] bool tryPlace(Placement const& placement, ChunkList& chunks) noexcept;
+  /// Takes the blocks of a request and appends them to `blocks`; all or nothing. Requires: room for
+  /// placement.chunks blocks without a heap call.
+  [[nodiscard]] bool tryPlace(Placement const& placement, BlockList& blocks) noexcept;
+
+  /// The same for what nearly all requests are: one block of tensor memory, anywhere. Requires:
+  /// 0 < requested <= kLargestPlain.
+  [[nodiscard]] BlockHandle tryPlacePlain(std::uint64_t requested) noexcept {
+    std::uint64_t const nbytes = roundUpToGranule(requested);
+    auto const granules = static_cast<std::uint32_t>(nbytes / kGranule);
+    BlockHandle const placed =
+        only_tensor_region_ != nullptr
+            ? BlockHandle{only_tensor_region_, only_tensor_region_->index.allocate(granules)}
+            : placeInDomain(granules, MemoryType::tensor, std::nullopt);
+    if (!placed) return {};
+    placed.region->index.node(placed.node).user =
+        BlockUse{static_cast<std::uint32_t>(nbytes - requested), true}.packed();
+    count(nbytes, requested);
+    return placed;
+  }
+  static constexpr std::uint64_t kLargestPlain = std::uint64_t{1} << 38U;
 
   /// Gives one block back.
-  void release(Region& region, NodeIndex node) noexcept;
+  void release(BlockHandle block) noexcept {
+    BlockNode const& node = block.region->index.node(block.node);
+    BlockUse const use = BlockUse::unpack(node.user);
+    auto const nbytes = static_cast<std::int64_t>(node.size * kGranule);
+    counters_.allocations.decrease(use.first ? 1 : 0);
+    counters_.allocated_bytes.decrease(nbytes);
+    counters_.requested_bytes.decrease(nbytes - use.slack);
+    block.region->index.free(block.node);
+  }
 
   [[nodiscard]] Region& region(std::uint32_t id) noexcept { return *regions_[id]; }
 
@@ -67,6 +92,8 @@ class MemoryPool {
   [[nodiscard]] std::vector<std::unique_ptr<Region>> takeEmptyRegions(
       std::optional<DomainId> domain = std::nullopt);
 
+  [[nodiscard]] bool hasEmptyRegion() const noexcept;
+
   /// Takes every region out. Requires: no block is used.
   [[nodiscard]] std::vector<std::unique_ptr<Region>> takeAllRegions() noexcept {
     return std::move(regions_);
@@ -80,7 +107,10 @@ class MemoryPool {
   [[nodiscard]] std::uint64_t liveAddresses() const noexcept {
     return static_cast<std::uint64_t>(counters_.allocations.current);
   }
-  [[nodiscard]] std::int64_t bytesFreed() const noexcept { return bytes_freed_; }
+  /// Since construction, whatever was reset.
+  [[nodiscard]] std::int64_t bytesFreed() const noexcept {
+    return counters_.allocated_bytes.allocated - counters_.allocated_bytes.current;
+  }
 
   /// Fills in everything but Statistics::pressure and Statistics::misuses.
   void describe(Statistics& statistics) const noexcept;
@@ -103,22 +133,26 @@ class MemoryPool {
   void checkInvariants() const;
 
  private:
-  [[nodiscard]] bool placeInDomain(std::uint32_t granules, MemoryType type,
-                                   std::optional<DomainId> domain, std::uint32_t slack,
-                                   ChunkList& chunks) noexcept;
-  [[nodiscard]] bool placeAnywhere(Placement const& placement, std::uint32_t granules,
-                                   std::uint32_t slack, ChunkList& chunks) noexcept;
-  [[nodiscard]] bool placeInterleaved(Placement const& placement, ChunkList& chunks) noexcept;
-  [[nodiscard]] bool placeScattered(Placement const& placement, ChunkList& chunks) noexcept;
-  [[nodiscard]] bool placeIn(Region& region, std::uint32_t granules, std::uint32_t slack,
-                             ChunkList& chunks) noexcept;
+  /// One block in the first region, in their order, that has one. No block if none has.
+  [[nodiscard]] BlockHandle placeInDomain(std::uint32_t granules, MemoryType type,
+                                          std::optional<DomainId> domain) noexcept;
+  [[nodiscard]] BlockHandle placeAnywhere(Placement const& placement) noexcept;
+  [[nodiscard]] bool placeInterleaved(Placement const& placement, BlockList& blocks) noexcept;
+  [[nodiscard]] bool placeScattered(Placement const& placement, BlockList& blocks) noexcept;
+  void count(std::uint64_t nbytes, std::uint64_t requested) noexcept {
+    counters_.allocations.increase(1);
+    counters_.allocated_bytes.increase(static_cast<std::int64_t>(nbytes));
+    counters_.requested_bytes.increase(static_cast<std::int64_t>(requested));
+  }
+  void findOnlyTensorRegion() noexcept;
   /// The region with the largest free block among those a request may use; null if none is free.
   [[nodiscard]] Region* roomiest(Placement const& placement) const noexcept;
-  void undo(ChunkList& chunks) noexcept;
+  void undo(BlockList& blocks) noexcept;
   [[nodiscard]] bool wants(Placement const& placement, Region const& region) const noexcept;
   [[nodiscard]] std::uint64_t largestPossible(DomainId domain, MemoryType type) const noexcept;
   [[nodiscard]] std::vector<DomainId> lackingDomains(Placement const& placement) const;
 
+  Engine* const owner_;
   Acquisition const acquisition_;
   RegionOrder const region_order_;
   std::uint32_t const max_regions_per_domain_;
@@ -127,14 +161,33 @@ class MemoryPool {
   std::vector<std::uint64_t> const domain_capacity_;
   std::vector<GrowthPlan> layout_;                ///< upfront: one entry a region
   std::vector<std::unique_ptr<Region>> regions_;  ///< by id; null where a region was given back
+  Region* only_tensor_region_ = nullptr;          ///< null if there are none or several
+  /// A Stat in the making. What was freed follows from the rest, so freeing writes one word.
+  struct Counter {
+    std::int64_t current = 0;
+    std::int64_t peak = 0;
+    std::int64_t allocated = 0;         ///< since construction
+    std::int64_t allocated_before = 0;  ///< `allocated` at the last reset
+    std::int64_t current_before = 0;    ///< `current` at the last reset
+
+    void increase(std::int64_t amount) noexcept {
+      allocated += amount;
+      current += amount;
+      if (current > peak) peak = current;
+    }
+    void decrease(std::int64_t amount) noexcept { current -= amount; }
+    [[nodiscard]] Stat stat() const noexcept {
+      std::int64_t const recent = allocated - allocated_before;
+      return {current, peak, recent, recent - (current - current_before)};
+    }
+  };
   struct Counters {
-    Stat allocations;
-    Stat allocated_bytes;
-    Stat requested_bytes;
-    Stat regions;
-    Stat reserved_bytes;
+    Counter allocations;
+    Counter allocated_bytes;
+    Counter requested_bytes;
+    Counter regions;
+    Counter reserved_bytes;
   } counters_;
-  std::int64_t bytes_freed_ = 0;  ///< never reset, unlike the counters
 };
 
 }  // namespace flex::detail

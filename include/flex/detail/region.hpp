@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include <flex/bytes.hpp>
-#include <flex/chunk.hpp>
 #include <flex/detail/block_index.hpp>
 #include <flex/device_memory.hpp>
 #include <flex/directive.hpp>
@@ -20,20 +19,25 @@ inline constexpr MemoryTypes kBothMemoryTypes = 3;
   return static_cast<MemoryTypes>(1U << static_cast<unsigned>(type));
 }
 
+class Engine;
+
 /// A region's identity, its place on the device, and its block index.
 ///
 /// Thread-compatible: concurrent use of one object needs external locking.
 class Region {
  public:
   /// Throws std::bad_alloc.
-  Region(std::uint32_t region_id, DeviceRegion const& range, MemoryTypes memory_types)
-      : id(region_id),
+  Region(Engine* engine, std::uint32_t region_id, DeviceRegion const& range,
+         MemoryTypes memory_types)
+      : owner(engine),
+        id(region_id),
         where(range),
         types(memory_types),
         index(static_cast<std::uint32_t>(range.nbytes / kGranule)) {}
 
   [[nodiscard]] bool serves(MemoryType type) const noexcept { return (types & maskOf(type)) != 0; }
 
+  Engine* const owner;  ///< whom its blocks go back to
   std::uint32_t const id;
   DeviceRegion const where;
   MemoryTypes const types;

@@ -3,6 +3,8 @@
 // One request on its way through exhaustion.
 
 #include <exception>
+#include <optional>
+#include <vector>
 
 #include <flex/detail/callback_chain.hpp>
 #include <flex/detail/engine.hpp>
@@ -48,7 +50,7 @@ class Request final : public PressureRequest {
   Engine& engine_;
   Placement const& placement_;
   RequestOptions const& options_;
-  ChunkList chunks_;
+  BlockList blocks_;
   bool taken_ = false;
   sync::ThreadId const thread_ = sync::thisThread();
 
@@ -61,7 +63,8 @@ class Request final : public PressureRequest {
   std::size_t next_callback_ = 0;
   Generation own_generation_ = 0;
   bool chain_did_its_work_ = true;
-  std::exception_ptr callback_error_;
+  std::vector<std::exception_ptr> callback_errors_;
+  std::optional<std::uint64_t> refused_at_;  ///< Engine::releases_ when the device last refused
   std::optional<FailureReason> callback_reason_;
   std::string callback_note_;
 

@@ -76,13 +76,15 @@ class FLEXALLOC_CAPABILITY("mutex") Mutex {
   }
 
   void unlock() FLEXALLOC_RELEASE() {
-    do {
-      if (work_.pending()) work_.run();
-      std::unique_ptr<Retired> const retired = std::move(work_.retired_);
+    if (work_.pending() || work_.retired_ != nullptr) [[unlikely]] {
+      workAndRelease();
+    } else {
       noteMutexReleased();
       raw_.unlock();
       fenceAfterUnlock();
-    } while (work_.pending() && tryLock());
+    }
+    if (work_.pending()) [[unlikely]]
+      catchUp();
   }
 
   /// Says (and in checking builds checks, as far as this thread goes) that the mutex is held.
@@ -94,6 +96,10 @@ class FLEXALLOC_CAPABILITY("mutex") Mutex {
   }
 
  private:
+  void workAndRelease() FLEXALLOC_RELEASE();
+  /// Work came while the mutex was held, behind the back of its holder.
+  void catchUp();
+
   RawMutex raw_;
   DeferredWork& work_;
 };

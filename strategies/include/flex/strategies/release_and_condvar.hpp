@@ -30,7 +30,9 @@ class ReleaseAndCondvar {
 
   ReleaseAndCondvar(StrategyContext const& context, Options const& options) noexcept;
 
-  [[nodiscard]] bool admit() const noexcept { return queue_.mayBeOvertaken() || !queue_.someoneWaits(); }
+  [[nodiscard]] bool admit() const noexcept {
+    return queue_.mayBeOvertaken() || !queue_.someoneWaits();
+  }
   void onServedAtOnce() noexcept {
     if (queue_.someoneWaits()) queue_.noteOvertake();
   }

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <flex/sync/mutex.hpp>
+
+namespace flex::sync {
+
+void Mutex::workAndRelease() {
+  if (work_.pending()) work_.run();  // a holder in between may have done it
+  std::unique_ptr<Retired> const retired = std::move(work_.retired_);
+  noteMutexReleased();
+  raw_.unlock();
+  fenceAfterUnlock();
+}
+
+void Mutex::catchUp() {
+  while (work_.pending() && tryLock()) workAndRelease();
+}
+
+}  // namespace flex::sync
