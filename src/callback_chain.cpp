@@ -87,8 +87,6 @@ CallbackChain::Snapshot CallbackChain::snapshot() const {
 }
 
 void CallbackChain::resetAfterFork() noexcept {
-  new (&mutex_) sync::RawMutex;  // whoever held it does not exist here
-  new (&run_ended_) sync::RawCondition;
   for (EntryPointer const& entry : *entries_) {
     std::erase_if(entry->runners, [](auto const& id) { return id != sync::thisThread(); });
   }

@@ -22,4 +22,12 @@ Callout* Callout::find(Engine const& engine) noexcept {
   return nullptr;
 }
 
+std::uint32_t Callout::count(Engine const& engine) noexcept {
+  std::uint32_t count = 0;
+  for (Callout* callout = innermost; callout != nullptr; callout = callout->outer_) {
+    if (&callout->engine_ == &engine) ++count;
+  }
+  return count;
+}
+
 }  // namespace flex::detail

@@ -128,6 +128,7 @@ void Engine::releaseDeferred(BlockHandle block) noexcept {
 
 void Engine::afterRelease() noexcept {
   onFree();
+  if (pool_.takeEmptied()) wakeAll();  // a sleeping request may exchange it for a larger region
   if (closed_) retireIfUnused();
 }
 
@@ -176,18 +177,33 @@ void Engine::resetAccumulatedStatistics() {
   pressure_ = {};
 }
 
+Engine::DeviceCall::DeviceCall(Engine& engine) noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS
+    : engine_(engine) {
+  ++engine_.device_calls_;
+}
+
+Engine::DeviceCall::~DeviceCall() FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
+  if (engine_.device_calls_ > 0) --engine_.device_calls_;  // a fork may have forgotten it
+  for (GrowthWait& wait : engine_.growth_waits_) wait.parker.signal();
+}
+
 std::uint64_t Engine::trim() {
-  std::vector<std::unique_ptr<Region>> empty;
   EntryLock entry(*this, cell_.mutex);
   cell_.mutex.assertHeld();
   cell_.mutex.runDeferred();
-  empty = pool_.takeEmptyRegions();
-  ++releases_;
+  std::vector<std::unique_ptr<Region>> empty = pool_.takeEmptyRegions();
+  if (empty.empty()) return 0;
   std::uint64_t nbytes = 0;
   for (auto const& region : empty) nbytes += region->where.nbytes;
-  Gap const gap(entry.lock());  // the device may block
-  sync::assertNoMutexHeld("DeviceMemory::release");
-  releaseToDevice(std::move(empty));
+  {
+    DeviceCall const call(*this);
+    Gap const gap(entry.lock());  // the device may block
+    sync::assertNoMutexHeld("DeviceMemory::release");
+    releaseToDevice(std::move(empty));
+  }
+  cell_.mutex.assertHeld();
+  ++releases_;
+  wakeAll();  // a sleeping request may be able to grow the pool now
   return nbytes;
 }
 
@@ -239,10 +255,10 @@ void Engine::close() {
 
 void Engine::resetAfterFork() noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {  // the only thread
   new (&growth_waits_) GrowthWaits;  // their threads do not exist here
-  growing_ = false;
-  requests_inside_ = Callout::find(*this) != nullptr ? 1 : 0;
+  device_calls_ = 0;
+  requests_inside_ = Callout::count(*this);
   chain_->resetAfterFork();
-  resetStrategyAfterFork();
+  resetStrategyAfterFork(requests_inside_ != 0);
 }
 
 }  // namespace flex::detail

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
+#include <new>
 #include <vector>
 
+#include <pthread.h>
+
+#include <flex/detail/callout.hpp>
 #include <flex/detail/engine.hpp>
 #include <flex/detail/lock_cell.hpp>
 
@@ -20,6 +24,25 @@ Registry& registry() {
   return instance;
 }
 
+// Around a fork all mutexes are held, so that the child finds every allocator between two
+// operations. In the child only the forking thread exists: requests and reclaims of the others are
+// forgotten.
+
+void prepareFork() noexcept {
+  registry().mutex.lock();
+  for (auto const& cell : registry().cells) cell->lockForFork();
+}
+
+void afterForkInParent() noexcept {
+  for (auto const& cell : registry().cells) cell->unlockAfterFork(false);
+  registry().mutex.unlock();
+}
+
+void afterForkInChild() noexcept {
+  for (auto const& cell : registry().cells) cell->unlockAfterFork(true);
+  registry().mutex.unlock();
+}
+
 // A deferred block's link, in its own node: link_next is the next node, link_previous its region.
 std::uint64_t encode(std::uint32_t region, NodeIndex node) noexcept {
   return std::uint64_t{region} << 32U | node;
@@ -29,6 +52,8 @@ std::uint64_t encode(std::uint32_t region, NodeIndex node) noexcept {
 
 LockCell& LockCell::take(Engine& tenant) {
   Registry& all = registry();
+  static int const handlers = ::pthread_atfork(&prepareFork, &afterForkInParent, &afterForkInChild);
+  if (handlers != 0) throw std::bad_alloc();
   sync::RawUniqueLock const lock(all.mutex);
   if (all.vacant.empty()) {
     all.vacant.reserve(all.cells.size() + 1);  // so that giveBack() never needs memory
@@ -46,6 +71,22 @@ void LockCell::giveBack() noexcept {
   sync::RawUniqueLock const lock(all.mutex);
   tenant_ = nullptr;
   all.vacant.push_back(this);
+}
+
+// The forking thread may be inside a callback that holds the mutex.
+void LockCell::lockForFork() noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
+  Callout const* const callout = tenant_ != nullptr ? Callout::find(*tenant_) : nullptr;
+  held_before_fork_ = callout != nullptr && callout->lock().owned();
+  if (!held_before_fork_) mutex.lockForFork();
+  if (tenant_ != nullptr) tenant_->chain()->lockForFork();
+}
+
+void LockCell::unlockAfterFork(bool in_child) noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
+  if (tenant_ != nullptr) {
+    tenant_->chain()->unlockAfterFork();
+    if (in_child) tenant_->resetAfterFork();
+  }
+  if (!held_before_fork_) mutex.unlock();
 }
 
 void LockCell::defer(BlockHandle block) noexcept {

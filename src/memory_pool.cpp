@@ -197,6 +197,10 @@ std::vector<DomainId> MemoryPool::lackingDomains(Placement const& placement) con
 std::vector<GrowthPlan> MemoryPool::growthPlans(Placement const& placement) const {
   std::vector<GrowthPlan> plans;
   if (placement.granules == 0) return plans;
+  bool const layout_is_full =
+      acquisition_ == Acquisition::upfront &&
+      counters_.regions.current == static_cast<std::int64_t>(layout_.size());
+  if (layout_is_full) return plans;
   std::uint64_t const need =
       placement.policy == PlacementPolicy::scatter ? kGranule : bytesOf(placement.granules);
   for (DomainId const domain : lackingDomains(placement)) {

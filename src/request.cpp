@@ -33,21 +33,6 @@ class Request::Inside {
   Engine& engine_;
 };
 
-/// One thread at a time asks the device. Requires: the mutex is held at both ends.
-class Request::Growing {
- public:
-  explicit Growing(Engine& engine) noexcept : engine_(engine) { engine_.growing_ = true; }
-  Growing(Growing const&) = delete;
-  Growing& operator=(Growing const&) = delete;
-  ~Growing() {
-    engine_.growing_ = false;
-    for (Engine::GrowthWait& wait : engine_.growth_waits_) wait.parker.signal();
-  }
-
- private:
-  Engine& engine_;
-};
-
 Request::Request(Engine& engine, Placement const& placement, RequestOptions const& options)
     : engine_(engine),
       placement_(placement),
@@ -119,7 +104,7 @@ bool Request::tryServe() noexcept {
     return false;
   }
   served_ = true;
-  if (sync::thisThread() != thread_) ++engine_.pressure_.handoffs;
+  if (!onItsThread()) ++engine_.pressure_.handoffs;
   return true;
 }
 
@@ -130,9 +115,11 @@ CompositeAddress Request::take() noexcept {
 
 // ---------------------------------------------------------------------------- growing
 
+// Returns true whenever the mutex was let go of, so that whoever calls looks again (rule R4); once
+// nothing can have changed any more, it returns false without letting go.
 bool Request::grow(Lock& lock) {
   engine_.cell_.mutex.assertHeld();
-  if (engine_.growing_) {
+  if (engine_.device_calls_ != 0) {
     // Its region may serve us too. Who must not wait goes on without.
     Engine::GrowthWait waiting;
     engine_.growth_waits_.push_back(waiting);
@@ -141,17 +128,18 @@ bool Request::grow(Lock& lock) {
       Engine::GrowthWaits& waits;
       Engine::GrowthWait& wait;
     } const leave{engine_.growth_waits_, waiting};
-    while (engine_.growing_) {
-      if (wait(lock, waiting.parker) != WaitEnd::woken) return false;
-    }
-    return true;
+    return wait(lock, waiting.parker) == WaitEnd::woken;
   }
-  if (engine_.pool_.growthPlans(placement_).empty()) return false;
-  // Within one request the device is asked again only if something may have changed its answer.
-  if (refused_at_ == engine_.releases_ && !engine_.pool_.hasEmptyRegion()) return false;
-  Growing const growing(engine_);
+  bool const may_exchange = engine_.options_.acquisition == Acquisition::on_demand;
+  if (engine_.pool_.growthPlans(placement_).empty()) {
+    if (!may_exchange || !engine_.pool_.couldExchange(placement_)) return false;
+  } else if (refused_at_ == engine_.releases_ &&
+             !(may_exchange && engine_.pool_.hasEmptyRegion())) {
+    return false;  // nothing happened since the device refused
+  }
+  Engine::DeviceCall const call(engine_);
   if (askDevice(lock)) return true;
-  if (engine_.options_.acquisition == Acquisition::on_demand) {
+  if (may_exchange) {
     // Free regions that are too small stand in the way of one that is large enough.
     auto in_the_way = engine_.pool_.takeEmptyRegions();
     if (!in_the_way.empty()) {
@@ -164,7 +152,7 @@ bool Request::grow(Lock& lock) {
     }
   }
   refused_at_ = engine_.releases_;
-  return false;
+  return true;
 }
 
 bool Request::askDevice(Lock& lock) {
@@ -264,9 +252,9 @@ bool Request::runNextCallback(Lock& lock, CallbackLock mode) FLEXALLOC_NO_THREAD
     } catch (AbortRequest const&) {
       throw;
     } catch (...) {
-      if (engine_.options_.callback_errors == CallbackErrors::propagate) throw;
       lock.lock();
       ++engine_.pressure_.callback_errors;
+      if (engine_.options_.callback_errors == CallbackErrors::propagate) throw;
       chain_did_its_work_ = false;
       // All are kept, though only the first is told: destroying one may run foreign code, which
       // must not happen under the mutex.
@@ -335,6 +323,9 @@ FailureReason Request::reasonFor(Verdict verdict, FreeSpace const& space) const 
   if (engine_.stop_reason_) return *engine_.stop_reason_;
   if (!callback_errors_.empty()) return FailureReason::callback_failed;
   if (callback_reason_) return *callback_reason_;
+  if (placement_.policy == PlacementPolicy::bind && space.largest >= placement_.requested) {
+    return FailureReason::timed_out;  // there is a block, but it was others' turn until the end
+  }
   return space.free >= placement_.requested ? FailureReason::fragmented : FailureReason::exhausted;
 }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <new>
 
 #include <flex/waiting_room.hpp>
 
@@ -48,8 +47,8 @@ void WaitingRoom::leave(Place& place) noexcept {
 }
 
 void WaitingRoom::resetAfterFork() noexcept {
-  // Not clear(): it would write to the hooks, on stacks that other threads had in the parent.
-  new (&places_) Places;
+  // The others' stacks are still there to be written to, though no thread runs on them.
+  places_.remove_if([](Place const& place) { return !place.request_.onItsThread(); });
   overtakes_ = 0;
 }
 

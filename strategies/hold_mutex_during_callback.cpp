@@ -38,7 +38,7 @@ Verdict HoldMutexDuringCallback::resolve(Lock& lock, PressureRequest& request) {
   Generation const generation = request.beginReclaim();
   while (request.runNextCallback(lock, CallbackLock::held)) {
     gate_.serve();
-    if (!request.served() && request.grow(lock)) gate_.serve();  // it may have emptied a region
+    while (!request.served() && request.grow(lock)) gate_.serve();  // it may have emptied a region
     // Those who came before this reclaim count on all of it, so it goes on until they are served.
     if (gate_.servedAllBefore(generation)) return Verdict::served;
   }

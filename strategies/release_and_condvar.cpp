@@ -37,14 +37,14 @@ Verdict ReleaseAndCondvar::resolve(Lock& lock, PressureRequest& request) {
   for (;;) {
     // What fits the first one was handed to it already, unless it has only just become the first.
     if (request.served() || (place.first() && request.tryServe())) return Verdict::served;
+    if (place.first() && request.grow(lock)) {
+      queue_.serve();
+      continue;
+    }
     bool const covered = reclaimed_itself || last_complete_ > request.arrived();
     if (!covered && !reclaiming_) {
-      if (place.first() && request.grow(lock)) {
-        queue_.serve();
-      } else if (!request.served() && !reclaiming_) {
-        reclaimed_itself = true;
-        reclaim(lock, request);
-      }
+      reclaimed_itself = true;
+      reclaim(lock, request);
       continue;
     }
     switch (place.wait(lock)) {
@@ -64,16 +64,16 @@ void ReleaseAndCondvar::reclaim(Lock& lock, PressureRequest& request) {
   Generation const generation = request.beginReclaim();
   while (request.runNextCallback(lock, CallbackLock::released)) {
     queue_.serve();
-    if (!request.served() && request.grow(lock)) queue_.serve();  // it may have emptied a region
+    while (!request.served() && request.grow(lock)) queue_.serve();  // it may have emptied a region
     // Those who came before this reclaim count on all of it, so it goes on until they are served.
     if (queue_.servedAllBefore(generation)) return;
   }
   if (request.reclaimComplete()) last_complete_ = generation;
 }
 
-void ReleaseAndCondvar::resetAfterFork() noexcept {
+void ReleaseAndCondvar::resetAfterFork(bool reclaiming) noexcept {
   queue_.resetAfterFork();
-  reclaiming_ = false;
+  reclaiming_ = reclaiming;
 }
 
 }  // namespace flex

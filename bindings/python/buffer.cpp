@@ -113,7 +113,11 @@ void releaseBuffer(PyObject* self, Py_buffer* /*view*/) {
   if (Buffer* const buffer = bufferOf(self)) buffer->releaseView();
 }
 
-bp::object enter(bp::object const& self) { return self; }
+bp::object enter(bp::object const& self) {
+  bp::extract<Buffer const&> const buffer(self);
+  buffer().requireUsable();
+  return self;
+}
 
 bool leave(Buffer& self, bp::object const&, bp::object const&, bp::object const&) {
   self.free();

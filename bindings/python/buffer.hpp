@@ -24,6 +24,7 @@ class Buffer {
   [[nodiscard]] std::uint64_t nbytes() const noexcept { return nbytes_; }
   [[nodiscard]] bool freed() const noexcept { return freed_; }
   /// Raises ValueError after free().
+  void requireUsable() const;
   [[nodiscard]] std::uint64_t address() const;
   [[nodiscard]] boost::python::tuple chunks() const;
   /// Raises BufferError while views of it exist. Twice is harmless.
@@ -35,8 +36,6 @@ class Buffer {
   void releaseView() noexcept { --views_; }
 
  private:
-  void requireUsable() const;
-
   spyre::DataPtr data_;
   std::uint64_t nbytes_;
   std::shared_ptr<flex::DeviceMemory> device_;

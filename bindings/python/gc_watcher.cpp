@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 
 #include <boost/chrono/duration.hpp>
 
@@ -100,6 +101,12 @@ GcWatcher::Outcome GcWatcher::collect(int generation, std::chrono::nanoseconds p
     boost::unique_lock<boost::mutex> lock(mutex_);
     stopped_.wait_for(lock, boost::chrono::milliseconds(10));
   }
+}
+
+void GcWatcher::resetAfterFork() noexcept {
+  new (&mutex_) boost::mutex;  // whoever held it does not exist here
+  new (&stopped_) boost::condition_variable;
+  if (!collectingHere()) collecting_thread_ = 0;
 }
 
 Py_ssize_t GcWatcher::frozenCount() const noexcept {

@@ -76,6 +76,8 @@ Attached::~Attached() {
   --attaching;
 }
 
+void forgetAttachingThreads() noexcept { attaching = 0; }
+
 void closeInterpreter() noexcept {
   closed = true;
   Detached const detached;

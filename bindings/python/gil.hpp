@@ -79,6 +79,9 @@ class Attached {
 /// second) until threads that are attached through Attached have left. Requires: attached.
 void closeInterpreter() noexcept;
 
+/// In a forked child: the threads that were attaching do not exist here.
+void forgetAttachingThreads() noexcept;
+
 /// Whether closeInterpreter() was called, or the interpreter is finalizing or gone.
 [[nodiscard]] bool interpreterClosed() noexcept;
 

@@ -3,6 +3,7 @@
 
 #include <boost/python.hpp>
 
+#include <flex/bytes.hpp>
 #include <flex/sync/lock_rules.hpp>
 #include <flex/version.hpp>
 
@@ -35,6 +36,13 @@ void onExit() {
   closeInterpreter();
 }
 
+std::uint64_t parseBytes(boost::python::object const& text) { return toBytes(text, "size", 0); }
+
+void onForkInChild() {
+  forgetAttachingThreads();
+  GcWatcher::instance().resetAfterFork();
+}
+
 }  // namespace
 }  // namespace spyre_alloc
 
@@ -54,8 +62,15 @@ BOOST_PYTHON_MODULE(_core) {
   exposeAllocator();
   exposeNativeWorker();
 
+  // For the package's own programs.
+  bp::def("format_bytes", bound<&flex::formatBytes>, bp::arg("nbytes"));
+  bp::def("parse_bytes", bound<&parseBytes>, bp::arg("text"));
+
   Allocator::initialise();
   if (!GcWatcher::instance().install()) bp::throw_error_already_set();
   flex::sync::setInterpreterProbe({.attached = &attached});
+  bp::dict fork_hooks;
+  fork_hooks["after_in_child"] = bp::make_function(bound<&onForkInChild>);
+  bp::import("os").attr("register_at_fork")(*bp::tuple(), **fork_hooks);
   bp::import("atexit").attr("register")(bp::make_function(bound<&onExit>));
 }

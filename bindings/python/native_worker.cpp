@@ -10,6 +10,7 @@
 #include <boost/chrono/duration.hpp>
 #include <boost/thread/lock_guard.hpp>
 #include <boost/thread/thread.hpp>
+#include <unistd.h>
 
 #include "allocator.hpp"
 #include "arguments.hpp"
@@ -29,7 +30,8 @@ NativeWorker::NativeWorker(std::shared_ptr<spyre::AnyAllocator> allocator, std::
 NativeWorker::~NativeWorker() {
   // At the interpreter's end the thread may be parked for ever, and in a callback that it runs
   // itself it cannot wait for itself; it keeps what it uses alive.
-  if (!thread_.joinable() || interpreterClosed()) return;
+  // In a forked child it does not exist.
+  if (!thread_.joinable() || interpreterClosed() || ::getpid() != process_) return;
   if (onItself()) {
     thread_.interrupt();
   } else {
@@ -71,6 +73,7 @@ bool NativeWorker::onItself() const noexcept {
 }
 
 void NativeWorker::requireOtherThread() const {
+  if (::getpid() != process_) raise(PyExc_RuntimeError, "a NativeWorker ends with a fork");
   if (onItself()) raise(PyExc_RuntimeError, "a NativeWorker cannot wait for itself");
 }
 

@@ -10,6 +10,7 @@
 #include <boost/python.hpp>
 #include <boost/thread/mutex.hpp>
 #include <boost/thread/scoped_thread.hpp>
+#include <unistd.h>
 
 #include <spyre/any_allocator.hpp>
 
@@ -55,6 +56,7 @@ class NativeWorker {
 
   std::shared_ptr<State> state_ = std::make_shared<State>();
   boost::thread thread_;
+  pid_t const process_ = ::getpid();
 };
 
 void exposeNativeWorker();

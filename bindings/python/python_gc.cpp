@@ -26,7 +26,8 @@ flex::ReclaimResult interpreterIsClosed() {
 }  // namespace
 
 /// Shared by the registered callbacks, which may outlive the registration by the run they are in.
-/// The mutex is for free-threaded builds; nothing else happens while it is held.
+/// The mutex is for free-threaded builds; it is held while attached only, so that a fork, which is
+/// attached too, finds it free.
 struct PythonGc::State {
   explicit State(GcOptions const& settings) : options(settings), allowance(settings.burst) {}
 
@@ -66,10 +67,11 @@ flex::ReclaimResult PythonGc::State::reclaim(flex::Lock& lock, int generation) {
   flex::ReclaimResult result;
   {
     Attached const attached;
-    result = attached.ok() ? collect(generation) : interpreterIsClosed();
+    if (!attached.ok()) return interpreterIsClosed();
+    result = collect(generation);
+    boost::lock_guard<boost::mutex> const guard(mutex);
+    if (result.outcome != Outcome::done) ++statistics.collections_skipped;
   }
-  boost::lock_guard<boost::mutex> const guard(mutex);
-  if (result.outcome != Outcome::done) ++statistics.collections_skipped;
   return result;
 }
 

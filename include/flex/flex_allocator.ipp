@@ -39,7 +39,9 @@ class FlexAllocator<Strategy>::StrategyEngine final : public detail::Engine {
   }
   void onFree() noexcept override { strategy_.onFree(); }
   void wakeAll() noexcept override { strategy_.wakeAll(); }
-  void resetStrategyAfterFork() noexcept override { strategy_.resetAfterFork(); }
+  void resetStrategyAfterFork(bool reclaiming) noexcept override {
+    strategy_.resetAfterFork(reclaiming);
+  }
 
   [[nodiscard]] CompositeAddress placeUnder(std::uint64_t nbytes) {
     mutex().assertHeld();

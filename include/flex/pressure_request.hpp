@@ -43,14 +43,18 @@ class PressureRequest {
   /// began afterwards.
   [[nodiscard]] Generation arrived() const noexcept { return arrived_; }
 
+  /// Whether the calling thread is the one that made the request.
+  [[nodiscard]] bool onItsThread() const noexcept { return sync::thisThread() == thread_; }
+
   /// Searches the pool for the request; on success the memory is the request's. Never throws, never
   /// calls foreign code. Requires: not served.
   [[nodiscard]] virtual bool tryServe() noexcept = 0;
 
   // --- requesting thread
 
-  /// Asks the device for a further region, letting go of the mutex meanwhile. True: the pool has
-  /// grown (search again); false: it cannot, so the request has met true exhaustion.
+  /// Asks the device for a further region, letting go of the mutex meanwhile. True: the mutex was
+  /// let go of, whatever came of it, so search again. False: it was not, and the pool cannot grow:
+  /// the request has met true exhaustion. A loop of search and grow() ends.
   [[nodiscard]] virtual bool grow(Lock& lock) = 0;
 
   /// Starts a run of the callback chain and returns its number.
@@ -72,6 +76,7 @@ class PressureRequest {
  protected:
   ~PressureRequest() = default;
 
+  sync::ThreadId const thread_ = sync::thisThread();
   bool served_ = false;
   Generation arrived_ = 0;
 };

@@ -24,7 +24,8 @@ namespace flex {
 ///                    the request; if it throws, the request must not be left anywhere.
 ///   onFree()         blocks came back; hand them to whoever waits for them
 ///   wakeAll()        make every sleeping request look again
-///   resetAfterFork() forget all sleepers and reclaims: their threads do not exist in the child
+///   resetAfterFork(r) in a forked child: forget the requests of all other threads, which do not
+///                    exist there; `r`: the calling thread is inside a callback
 // clang-format off
 template <class S>
 concept PressureStrategy =
@@ -37,7 +38,7 @@ concept PressureStrategy =
       { strategy.resolve(lock, request) } -> std::same_as<Verdict>;
       { strategy.onFree() } noexcept -> std::same_as<void>;
       { strategy.wakeAll() } noexcept -> std::same_as<void>;
-      { strategy.resetAfterFork() } noexcept -> std::same_as<void>;
+      { strategy.resetAfterFork(true) } noexcept -> std::same_as<void>;
     };
 // clang-format on
 

@@ -74,7 +74,6 @@ class WaitingRoom {
  private:
   void leave(Place& place) noexcept;
 
-  // A forked child drops places whose stacks it does not own, so nothing may check their hooks.
   using Places = boost::intrusive::list<Place, boost::intrusive::constant_time_size<false>>;
 
   Places places_;

@@ -63,6 +63,9 @@ class CallbackChain {
   [[nodiscard]] Snapshot snapshot() const;
   [[nodiscard]] bool empty() const { return snapshot()->empty(); }
 
+  /// Around fork().
+  void lockForFork() noexcept { mutex_.lock(); }
+  void unlockAfterFork() noexcept { mutex_.unlock(); }
   /// In a forked child: only the calling thread's runs still exist.
   void resetAfterFork() noexcept;
 

@@ -2,6 +2,7 @@
 #pragma once
 // Which callbacks this thread is inside of.
 
+#include <cstdint>
 #include <optional>
 
 #include <flex/sync/mutex.hpp>
@@ -20,6 +21,9 @@ class Callout {
 
   /// The innermost callback of `engine` that this thread is inside of; null if none.
   [[nodiscard]] static Callout* find(Engine const& engine) noexcept;
+
+  /// How many callbacks of `engine` this thread is inside of.
+  [[nodiscard]] static std::uint32_t count(Engine const& engine) noexcept;
 
   [[nodiscard]] Lock& lock() const noexcept { return lock_; }
 

@@ -89,7 +89,7 @@ class Engine : public sync::Retired {
   /// Requires: the engine is not used by its owner afterwards.
   void close();
 
-  /// In a forked child, before anything else.
+  /// In a forked child, with the mutex held: forgets all threads but the calling one.
   void resetAfterFork() noexcept;
 
  protected:
@@ -99,7 +99,7 @@ class Engine : public sync::Retired {
   virtual Verdict resolve(Lock& lock, PressureRequest& request) = 0;
   virtual void onFree() noexcept = 0;
   virtual void wakeAll() noexcept = 0;
-  virtual void resetStrategyAfterFork() noexcept = 0;
+  virtual void resetStrategyAfterFork(bool reclaiming) noexcept = 0;
 
   /// One block of tensor memory, if it fits now. Requires: as MemoryPool::tryPlacePlain.
   [[nodiscard]] BlockHandle placePlain(std::uint64_t nbytes) noexcept FLEXALLOC_REQUIRES(mutex()) {
@@ -126,6 +126,19 @@ class Engine : public sync::Retired {
   using GrowthWaits =
       boost::intrusive::list<GrowthWait, boost::intrusive::constant_time_size<false>>;
 
+  /// A call to the device in flight: regions are on their way in or out, so who finds none waits
+  /// for the end of it. Requires: the mutex is held at both ends.
+  class DeviceCall {
+   public:
+    explicit DeviceCall(Engine& engine) noexcept;
+    DeviceCall(DeviceCall const&) = delete;
+    DeviceCall& operator=(DeviceCall const&) = delete;
+    ~DeviceCall();
+
+   private:
+    Engine& engine_;
+  };
+
   void acquireUpfront();
   /// Throws std::bad_alloc; the device has its region back then. Blocks in the device then.
   void addRegion(DeviceRegion const& region, MemoryTypes types) FLEXALLOC_REQUIRES(mutex());
@@ -145,7 +158,7 @@ class Engine : public sync::Retired {
   Generation generation_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;
   std::uint32_t requests_inside_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;
   std::uint64_t releases_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;  ///< times regions were given back
-  bool growing_ FLEXALLOC_GUARDED_BY(cell_.mutex) = false;
+  std::uint32_t device_calls_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;  ///< in flight
   GrowthWaits growth_waits_ FLEXALLOC_GUARDED_BY(cell_.mutex);
   bool closed_ FLEXALLOC_GUARDED_BY(cell_.mutex) = false;
   bool retired_ FLEXALLOC_GUARDED_BY(cell_.mutex) = false;

@@ -29,10 +29,15 @@ class LockCell final : public sync::DeferredWork {
 
   void run() noexcept override;
 
+  /// Around fork(), from the registry's handlers.
+  void lockForFork() noexcept;
+  void unlockAfterFork(bool in_child) noexcept;
+
   sync::Mutex mutex{*this};
 
  private:
   Engine* tenant_ = nullptr;
+  bool held_before_fork_ = false;
 };
 
 /// A tenant's hold on its cell.

@@ -71,6 +71,7 @@ class MemoryPool {
     counters_.allocated_bytes.decrease(nbytes);
     counters_.requested_bytes.decrease(nbytes - use.slack);
     block.region->index.free(block.node);
+    if (acquisition_ == Acquisition::on_demand && block.region->index.empty()) emptied_ = true;
   }
 
   [[nodiscard]] Region& region(std::uint32_t id) noexcept { return *regions_[id]; }
@@ -93,6 +94,12 @@ class MemoryPool {
       std::optional<DomainId> domain = std::nullopt);
 
   [[nodiscard]] bool hasEmptyRegion() const noexcept;
+  /// Whether an on-demand region has become wholly free since the last call.
+  [[nodiscard]] bool takeEmptied() noexcept { return std::exchange(emptied_, false); }
+  /// On demand: whether giving empty regions back might make room for one that serves the request.
+  [[nodiscard]] bool couldExchange(Placement const& placement) const noexcept {
+    return hasEmptyRegion() && couldEverServe(placement);
+  }
 
   /// Takes every region out. Requires: no block is used.
   [[nodiscard]] std::vector<std::unique_ptr<Region>> takeAllRegions() noexcept {
@@ -161,7 +168,8 @@ class MemoryPool {
   std::vector<std::uint64_t> const domain_capacity_;
   std::vector<GrowthPlan> layout_;                ///< upfront: one entry a region
   std::vector<std::unique_ptr<Region>> regions_;  ///< by id; null where a region was given back
-  Region* only_tensor_region_ = nullptr;          ///< null if there are none or several
+  bool emptied_ = false;
+  Region* only_tensor_region_ = nullptr;  ///< null if there are none or several
   /// A Stat in the making. What was freed follows from the rest, so freeing writes one word.
   struct Counter {
     std::int64_t current = 0;

@@ -36,7 +36,6 @@ class Request final : public PressureRequest {
 
  private:
   class Inside;
-  class Growing;
 
   [[nodiscard]] bool searchOrGrow(Lock& lock);
   [[nodiscard]] bool askDevice(Lock& lock);
@@ -52,7 +51,6 @@ class Request final : public PressureRequest {
   RequestOptions const& options_;
   BlockList blocks_;
   bool taken_ = false;
-  sync::ThreadId const thread_ = sync::thisThread();
 
   bool met_exhaustion_ = false;
   std::uint32_t failed_searches_ = 0;

@@ -87,6 +87,13 @@ class FLEXALLOC_CAPABILITY("mutex") Mutex {
       catchUp();
   }
 
+  /// For the moment of a fork only, when also an attached thread may wait: whoever holds the mutex
+  /// lets go of it without needing the interpreter.
+  void lockForFork() FLEXALLOC_ACQUIRE() {
+    raw_.lock();
+    noteMutexAcquired();
+  }
+
   /// Says (and in checking builds checks, as far as this thread goes) that the mutex is held.
   void assertHeld() const noexcept FLEXALLOC_ASSERT_CAPABILITY(this) { noteMutexNeeded(); }
 

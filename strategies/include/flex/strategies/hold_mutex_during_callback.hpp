@@ -30,7 +30,7 @@ class HoldMutexDuringCallback {
   [[nodiscard]] Verdict resolve(Lock& lock, PressureRequest& request);
   void onFree() noexcept {}
   void wakeAll() noexcept { gate_.wakeAll(); }
-  void resetAfterFork() noexcept { gate_.resetAfterFork(); }
+  void resetAfterFork(bool /*reclaiming*/) noexcept { gate_.resetAfterFork(); }
 
  private:
   WaitingRoom gate_;  ///< the first one here owns the event

@@ -41,7 +41,7 @@ class ReleaseAndCondvar {
     if (!queue_.empty()) queue_.serve();
   }
   void wakeAll() noexcept { queue_.wakeAll(); }
-  void resetAfterFork() noexcept;
+  void resetAfterFork(bool reclaiming) noexcept;
 
  private:
   class Reclaiming;
