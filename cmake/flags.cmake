@@ -35,5 +35,9 @@ if(FLEXALLOC_SANITIZE)
   target_compile_options(
     flexalloc_build INTERFACE -fsanitize=${flexalloc_sanitizers} -fno-sanitize-recover=all
                               -fno-omit-frame-pointer)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # g++ cannot tell what a sanitizer's own code initialises, and says so of Boost's headers.
+    target_compile_options(flexalloc_build INTERFACE -Wno-maybe-uninitialized)
+  endif()
   target_link_options(flexalloc_build INTERFACE -fsanitize=${flexalloc_sanitizers})
 endif()

@@ -7,6 +7,22 @@
 
 namespace flex {
 
+namespace {
+
+void requireWait(Duration max_wait) {
+  if (max_wait >= Duration::zero() && max_wait <= kLongestWait) return;
+  using Seconds = std::chrono::duration<double>;
+  throw std::invalid_argument(fmt::format("max_wait is {} s; allowed are 0 to {} s",
+                                          Seconds(max_wait).count(),
+                                          Seconds(kLongestWait).count()));
+}
+
+}  // namespace
+
+void RequestOptions::validate() const {
+  if (max_wait) requireWait(*max_wait);
+}
+
 void AllocatorOptions::validate() const {
   if (regions < 1 || regions > kMaxRegionsPerDomain) {
     throw std::invalid_argument(
@@ -25,11 +41,7 @@ void AllocatorOptions::validate() const {
           fmt::format("fallback_sizes holds {}; allowed are {} and more", size, kGranule));
     }
   }
-  if (max_wait < Duration::zero() || max_wait > kLongestWait) {
-    throw std::invalid_argument(fmt::format("max_wait is {} s; allowed are 0 to {} s",
-                                            std::chrono::duration<double>(max_wait).count(),
-                                            std::chrono::duration<double>(kLongestWait).count()));
-  }
+  requireWait(max_wait);
   if (clock == nullptr) throw std::invalid_argument("clock is null; use steadyClock()");
 }
 

@@ -6,11 +6,12 @@
 namespace flex {
 
 void CompositeAddress::giveBack() noexcept {
-  detail::BlockList const blocks = std::move(blocks_);
-  detail::BlockHandle const first = blocks[0];
-  if (blocks.size() == 1) {
+  detail::BlockHandle const first = blocks_[0];
+  if (blocks_.size() == 1) {
+    blocks_.clear();
     first.region->owner->giveBack(first);
   } else {
+    detail::BlockList const blocks = std::move(blocks_);
     first.region->owner->giveBack(blocks);
   }
 }

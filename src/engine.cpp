@@ -69,6 +69,7 @@ void Engine::addRegion(DeviceRegion const& region, MemoryTypes types) {
 // ---------------------------------------------------------------------------- requests
 
 CompositeAddress Engine::allocateSlowly(Placement const& placement, RequestOptions const& options) {
+  options.validate();
   Request request(*this, placement, options);
   return request.run();
 }

@@ -96,13 +96,14 @@ void LockCell::defer(BlockHandle block) noexcept {
   do {
     node.link_next = static_cast<NodeIndex>(head);
     node.link_previous = static_cast<std::uint32_t>(head >> 32U);
-  } while (!head_.compare_exchange_weak(head, link, std::memory_order_release,
+  } while (!head_.compare_exchange_weak(head, link, std::memory_order_seq_cst,
                                         std::memory_order_relaxed));
 }
 
 // The analysis does not know that the tenant's mutex is this one.
 void LockCell::run() noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
   std::uint64_t link = head_.exchange(0, std::memory_order_acquire);
+  if (link == kRetiring) return;
   while (link != 0) {
     auto const node = static_cast<NodeIndex>(link);
     Region& region = tenant_->region(static_cast<std::uint32_t>(link >> 32U));

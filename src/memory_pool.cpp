@@ -199,7 +199,7 @@ std::vector<GrowthPlan> MemoryPool::growthPlans(Placement const& placement) cons
   if (placement.granules == 0) return plans;
   bool const layout_is_full =
       acquisition_ == Acquisition::upfront &&
-      counters_.regions.current == static_cast<std::int64_t>(layout_.size());
+      counters_.regions.current() == static_cast<std::int64_t>(layout_.size());
   if (layout_is_full) return plans;
   std::uint64_t const need =
       placement.policy == PlacementPolicy::scatter ? kGranule : bytesOf(placement.granules);
@@ -370,7 +370,7 @@ void MemoryPool::resetPeak() noexcept {
   for (Counter* counter :
        {&counters_.allocations, &counters_.allocated_bytes, &counters_.requested_bytes,
         &counters_.regions, &counters_.reserved_bytes}) {
-    counter->peak = counter->current;
+    counter->peak = counter->current();
   }
 }
 
@@ -379,7 +379,7 @@ void MemoryPool::resetAccumulated() noexcept {
        {&counters_.allocations, &counters_.allocated_bytes, &counters_.requested_bytes,
         &counters_.regions, &counters_.reserved_bytes}) {
     counter->allocated_before = counter->allocated;
-    counter->current_before = counter->current;
+    counter->freed_before = counter->freed;
   }
 }
 
@@ -407,11 +407,11 @@ void MemoryPool::checkInvariants() const {
     used += nbytes;
     requested += nbytes - use.slack;
   });
-  require(count == counters_.regions.current, "the regions are miscounted");
-  require(reserved == counters_.reserved_bytes.current, "the reserved bytes are miscounted");
-  require(addresses == counters_.allocations.current, "the allocations are miscounted");
-  require(used == counters_.allocated_bytes.current, "the allocated bytes are miscounted");
-  require(requested == counters_.requested_bytes.current, "the requested bytes are miscounted");
+  require(count == counters_.regions.current(), "the regions are miscounted");
+  require(reserved == counters_.reserved_bytes.current(), "the reserved bytes are miscounted");
+  require(addresses == counters_.allocations.current(), "the allocations are miscounted");
+  require(used == counters_.allocated_bytes.current(), "the allocated bytes are miscounted");
+  require(requested == counters_.requested_bytes.current(), "the requested bytes are miscounted");
 }
 
 }  // namespace flex::detail

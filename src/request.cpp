@@ -72,9 +72,11 @@ CompositeAddress Request::run() {
     noteEvent();
   }
   Verdict const verdict = engine_.resolve(lock, *this);
+  if (verdict != Verdict::served) noteEvent();
   if (met_exhaustion_ && reclaims_ == 0) ++engine_.pressure_.coalesced;
   if (verdict == Verdict::served) return take();
-  noteEvent();
+  // Nobody waits for anybody any more, so there is no turn to wait for.
+  if (verdict == Verdict::stopped && !engine_.closed_ && tryServe()) return take();
   fail(reasonFor(verdict, engine_.pool_.freeSpace(placement_)));
 }
 

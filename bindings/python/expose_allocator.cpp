@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <stdexcept>
@@ -14,7 +15,7 @@
 #include "collectable.hpp"
 #include "docs.hpp"
 #include "gil.hpp"
-#include "statistics.hpp"
+#include "statistics_dict.hpp"
 
 namespace spyre_alloc {
 namespace bp = boost::python;
@@ -71,6 +72,14 @@ flex::CallbackErrors toCallbackErrors(bp::object const& value) {
         fmt::format("callback_errors is '{}'; allowed are 'cause', 'propagate'", text));
 }
 
+std::string toStrategy(bp::object const& value) {
+  std::string text = toText(value, "strategy");
+  auto const names = spyre::strategyNames();
+  if (std::ranges::find(names, text) != names.end()) return text;
+  raise(PyExc_ValueError,
+        fmt::format("strategy is '{}'; allowed are '{}'", text, fmt::join(names, "', '")));
+}
+
 std::shared_ptr<Allocator> make(bp::object const& strategy, bp::object const& capacity,
                                 bp::object const& regions, bp::object const& device,
                                 bp::object const& max_wait, bp::object const& gc,
@@ -81,7 +90,7 @@ std::shared_ptr<Allocator> make(bp::object const& strategy, bp::object const& ca
   if (interpreterClosed()) raise(PyExc_RuntimeError, "the interpreter is shutting down");
   spyre::AnyAllocatorOptions options;
   flex::AllocatorOptions& allocator = options.allocator;
-  std::string const name = toText(strategy, "strategy");
+  std::string const name = toStrategy(strategy);
   allocator.acquisition = toAcquisition(acquisition);
   allocator.regions =
       static_cast<std::uint32_t>(toInteger(regions, "regions", 1, flex::kMaxRegionsPerDomain));

@@ -104,7 +104,10 @@ void exposeDevices() {
                  std::shared_ptr<flex::OffsetDevice>, boost::noncopyable>(
           "OffsetDevice",
           "OffsetDevice(capacity='8GiB', domains=1)\n\n"
-          "Addresses with nothing behind them: for benchmarks and for planning a layout.",
+          "Addresses with nothing behind them: for benchmarks and for planning a layout.\n\n"
+          "Parameters\n----------\n"
+          "capacity : int or str\n    Bytes of all domains together.\n"
+          "domains : int\n    NUMA-like banks of equal size, 1 to 64.",
           bp::no_init)
           .def("__init__",
                bp::make_constructor(bound<&makeOffset>, bp::default_call_policies(),

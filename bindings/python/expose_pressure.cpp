@@ -82,12 +82,18 @@ void exposePressure() {
                                (bp::arg("young_first") = false, bp::arg("respect_disable") = false,
                                 bp::arg("patience") = 1.0, bp::arg("min_interval") = 0.0,
                                 bp::arg("budget") = 0.5, bp::arg("burst") = 1.0)))
-          .def_readonly("young_first", &GcOptions::young_first)
-          .def_readonly("respect_disable", &GcOptions::respect_disable)
-          .def_readonly("patience", &GcOptions::patience)
-          .def_readonly("min_interval", &GcOptions::min_interval)
-          .def_readonly("budget", &GcOptions::budget)
-          .def_readonly("burst", &GcOptions::burst);
+          .def_readonly("young_first", &GcOptions::young_first,
+                        "bool: Whether young generations are collected first.")
+          .def_readonly("respect_disable", &GcOptions::respect_disable,
+                        "bool: Whether ``gc.disable()`` is respected.")
+          .def_readonly("patience", &GcOptions::patience,
+                        "float: Seconds to wait for another collection.")
+          .def_readonly("min_interval", &GcOptions::min_interval,
+                        "float: Seconds between fruitless collections.")
+          .def_readonly("budget", &GcOptions::budget,
+                        "float: Share of time for fruitless collections.")
+          .def_readonly("burst", &GcOptions::burst,
+                        "float: Seconds of fruitless collecting at once.");
   makeCollectable<GcOptions>(options_type);
 }
 

@@ -82,7 +82,8 @@ GcWatcher::Outcome GcWatcher::collect(int generation, std::chrono::nanoseconds p
   if (!listening()) PyErr_WriteUnraisable(callbacks_);
   for (;;) {
     if (collectingHere()) return Outcome::inside_collection;
-    if (collecting_thread_ == 0) {
+    bool const busy = collecting_thread_ != 0;
+    if (!busy) {
       std::uint64_t const& starts = starts_here[static_cast<std::size_t>(generation)];
       std::uint64_t const before = starts;
       PyObject* const found =
@@ -96,10 +97,13 @@ GcWatcher::Outcome GcWatcher::collect(int generation, std::chrono::nanoseconds p
     }
     if (std::chrono::steady_clock::now() >= deadline) return Outcome::busy;
     if (PyErr_CheckSignals() != 0) throw PythonAbort::capture();
-    // Also where no collection is known to run: its listeners may be called before ours.
     Detached const detached;
     boost::unique_lock<boost::mutex> lock(mutex_);
-    stopped_.wait_for(lock, boost::chrono::milliseconds(10));
+    // Nothing ran though no collection is known of: a listener that is called before ours, perhaps.
+    bool const unknown = !busy;
+    if (unknown || collecting_thread_ != 0) {
+      stopped_.wait_for(lock, boost::chrono::milliseconds(10));
+    }
   }
 }
 

@@ -63,6 +63,9 @@ struct RequestOptions {
   /// Called now and then, without a lock, while the request sleeps; may throw to end it.
   void (*poll)(void* context) = nullptr;
   void* poll_context = nullptr;
+
+  /// Throws std::invalid_argument: max_wait is out of range.
+  void validate() const;
 };
 
 }  // namespace flex

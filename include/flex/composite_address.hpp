@@ -63,6 +63,8 @@ class CompositeAddress {
 
   CompositeAddress(detail::BlockList&& blocks, DeviceAddress address) noexcept
       : blocks_(std::move(blocks)), address_(address) {}
+  CompositeAddress(detail::BlockHandle block, DeviceAddress address) noexcept
+      : blocks_(block), address_(address) {}
 
   void giveBack() noexcept;
   [[nodiscard]] Chunk describe(detail::BlockHandle block) const noexcept;

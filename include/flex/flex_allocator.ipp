@@ -15,20 +15,19 @@ class FlexAllocator<Strategy>::StrategyEngine final : public detail::Engine {
       : Engine(std::move(device), std::move(options)),
         strategy_(strategyContext(), strategy_options) {}
 
-  /// The fast path: one lock, one search. Empty: take the slow one.
-  [[nodiscard]] CompositeAddress placeAtOnce(std::uint64_t nbytes) {
-    Lock const lock(mutex(), kTryToLock);
-    return lock.owned() ? placeUnder(nbytes) : CompositeAddress{};
+  /// The fast path: one lock, one search. No block: take the slow one.
+  [[nodiscard]] detail::BlockHandle placeAtOnce(std::uint64_t nbytes) noexcept {
+    if (!mutex().tryLock()) return {};
+    return placeAndUnlock(nbytes);
   }
 
   /// The same, but waits for the mutex. Requires: not attached to an interpreter.
-  [[nodiscard]] CompositeAddress placeNow(std::uint64_t nbytes) {
-    Lock lock(mutex(), kTryToLock);
-    if (!lock.owned()) {
+  [[nodiscard]] detail::BlockHandle placeNow(std::uint64_t nbytes) {
+    if (!mutex().tryLock()) {
       if (detail::Callout::find(*this) != nullptr) return {};  // this thread may hold the mutex
-      lock.lock();
+      mutex().lock();
     }
-    return placeUnder(nbytes);
+    return placeAndUnlock(nbytes);
   }
 
  private:
@@ -43,14 +42,16 @@ class FlexAllocator<Strategy>::StrategyEngine final : public detail::Engine {
     strategy_.resetAfterFork(reclaiming);
   }
 
-  [[nodiscard]] CompositeAddress placeUnder(std::uint64_t nbytes) {
-    mutex().assertHeld();
+  [[nodiscard]] detail::BlockHandle placeAndUnlock(std::uint64_t nbytes) noexcept
+      FLEXALLOC_RELEASE(mutex()) {
     mutex().runDeferred();
-    if (nbytes - 1 >= detail::MemoryPool::kLargestPlain || !strategy_.admit()) return {};
-    detail::BlockHandle const block = placePlain(nbytes);
-    if (!block) return {};
-    strategy_.onServedAtOnce();
-    return own(detail::BlockList(block));
+    detail::BlockHandle block;
+    if (nbytes - 1 < detail::MemoryPool::kLargestPlain && strategy_.admit()) {
+      block = placePlain(nbytes);
+      if (block) strategy_.onServedAtOnce();
+    }
+    mutex().unlock();
+    return block;
   }
 
   Strategy strategy_;
@@ -78,7 +79,7 @@ FlexAllocator<Strategy>::~FlexAllocator() {
 
 template <PressureStrategy Strategy>
 CompositeAddress FlexAllocator<Strategy>::allocate(std::uint64_t nbytes) {
-  if (CompositeAddress address = engine_->placeNow(nbytes)) return address;
+  if (detail::BlockHandle const block = engine_->placeNow(nbytes)) return engine_->own(block);
   return engine_->allocateSlowly(engine_->makePlacement(nbytes, {}), {});
 }
 
@@ -87,7 +88,7 @@ CompositeAddress FlexAllocator<Strategy>::allocate(std::uint64_t nbytes,
                                                    AllocationDirective const& directive,
                                                    RequestOptions const& options) {
   if (detail::isPlain(directive)) {
-    if (CompositeAddress address = engine_->placeNow(nbytes)) return address;
+    if (detail::BlockHandle const block = engine_->placeNow(nbytes)) return engine_->own(block);
   }
   return engine_->allocateSlowly(engine_->makePlacement(nbytes, directive), options);
 }
@@ -103,7 +104,7 @@ template <PressureStrategy Strategy>
 std::optional<CompositeAddress> FlexAllocator<Strategy>::tryAllocate(
     std::uint64_t nbytes, AllocationDirective const& directive) {
   if (detail::isPlain(directive)) {
-    if (CompositeAddress address = engine_->placeNow(nbytes)) return address;
+    if (detail::BlockHandle const block = engine_->placeNow(nbytes)) return engine_->own(block);
   }
   if (CompositeAddress address = engine_->tryAllocate(engine_->makePlacement(nbytes, directive))) {
     return address;
@@ -115,7 +116,7 @@ template <PressureStrategy Strategy>
 std::optional<CompositeAddress> FlexAllocator<Strategy>::tryAllocateAtOnce(
     std::uint64_t nbytes, AllocationDirective const& directive) {
   if (detail::isPlain(directive) && nbytes != 0) {
-    if (CompositeAddress address = engine_->placeAtOnce(nbytes)) return address;
+    if (detail::BlockHandle const block = engine_->placeAtOnce(nbytes)) return engine_->own(block);
     return std::nullopt;
   }
   if (CompositeAddress address =

@@ -25,6 +25,7 @@ void abortOnBrokenRule(LockRule rule, char const* where) noexcept {
 std::atomic<bool (*)() noexcept> attached_probe{nullptr};
 std::atomic<void (*)() noexcept> wait_begins_probe{nullptr};
 std::atomic<void (*)() noexcept> wait_ends_probe{nullptr};
+std::atomic<void (*)() noexcept> attaches_probe{nullptr};
 std::atomic<LockRuleHandler> rule_handler{&abortOnBrokenRule};
 
 }  // namespace
@@ -33,6 +34,7 @@ void setInterpreterProbe(InterpreterProbe const& probe) noexcept {
   attached_probe = probe.attached;
   wait_begins_probe = probe.wait_begins;
   wait_ends_probe = probe.wait_ends;
+  attaches_probe = probe.attaches;
 }
 
 LockRuleHandler setLockRuleHandler(LockRuleHandler handler) noexcept {
@@ -70,6 +72,7 @@ void noteWaitEnds() noexcept {
 }
 
 void assertMayAttach(char const* where) noexcept {
+  if (auto* const attaches = attaches_probe.load()) attaches();
   if (held_mutexes != 0) rule_handler.load()(LockRule::attach_holding, where);
 }
 

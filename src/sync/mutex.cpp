@@ -3,16 +3,16 @@
 
 namespace flex::sync {
 
+void Mutex::catchUp() {
+  while (work_.pending() && tryLock()) workAndRelease();
+}
+
 void Mutex::workAndRelease() {
   if (work_.pending()) work_.run();  // a holder in between may have done it
   std::unique_ptr<Retired> const retired = std::move(work_.retired_);
   noteMutexReleased();
   raw_.unlock();
   fenceAfterUnlock();
-}
-
-void Mutex::catchUp() {
-  while (work_.pending() && tryLock()) workAndRelease();
 }
 
 }  // namespace flex::sync

@@ -46,6 +46,15 @@ class Engine : public sync::Retired {
   /// Never blocks: empty also while another thread holds the mutex. Asks no device.
   [[nodiscard]] CompositeAddress tryAllocateAtOnce(Placement const& placement);
 
+  /// Owns the blocks from now on.
+  [[nodiscard]] static CompositeAddress own(BlockHandle block) noexcept {
+    return {block, addressOf(block)};
+  }
+  [[nodiscard]] static CompositeAddress own(BlockList&& blocks) noexcept {
+    DeviceAddress const address = addressOf(blocks[0]);
+    return {std::move(blocks), address};
+  }
+
   /// Never blocks. The engine may be gone when it returns.
   void giveBack(BlockHandle block) noexcept;
   void giveBack(BlockList const& blocks) noexcept;
@@ -105,12 +114,6 @@ class Engine : public sync::Retired {
   [[nodiscard]] BlockHandle placePlain(std::uint64_t nbytes) noexcept FLEXALLOC_REQUIRES(mutex()) {
     return pool_.tryPlacePlain(nbytes);
   }
-  /// Owns the blocks from now on.
-  [[nodiscard]] static CompositeAddress own(BlockList&& blocks) noexcept {
-    BlockHandle const first = blocks[0];
-    return {std::move(blocks),
-            first.region->where.base + first.region->index.node(first.node).offset * kGranule};
-  }
 
   [[nodiscard]] StrategyContext strategyContext() noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
     return {cell_.mutex, pressure_};
@@ -118,6 +121,10 @@ class Engine : public sync::Retired {
 
  private:
   friend class Request;
+
+  [[nodiscard]] static DeviceAddress addressOf(BlockHandle block) noexcept {
+    return block.region->where.base + block.region->index.node(block.node).offset * kGranule;
+  }
 
   /// A thread that waits until another one has finished asking the device for a region.
   struct GrowthWait : boost::intrusive::list_base_hook<> {

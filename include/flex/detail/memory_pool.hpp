@@ -112,12 +112,10 @@ class MemoryPool {
   [[nodiscard]] bool couldEverServe(Placement const& placement) const noexcept;
   [[nodiscard]] FreeSpace freeSpace(Placement const& placement) const noexcept;
   [[nodiscard]] std::uint64_t liveAddresses() const noexcept {
-    return static_cast<std::uint64_t>(counters_.allocations.current);
+    return static_cast<std::uint64_t>(counters_.allocations.current());
   }
   /// Since construction, whatever was reset.
-  [[nodiscard]] std::int64_t bytesFreed() const noexcept {
-    return counters_.allocated_bytes.allocated - counters_.allocated_bytes.current;
-  }
+  [[nodiscard]] std::int64_t bytesFreed() const noexcept { return counters_.allocated_bytes.freed; }
 
   /// Fills in everything but Statistics::pressure and Statistics::misuses.
   void describe(Statistics& statistics) const noexcept;
@@ -170,23 +168,22 @@ class MemoryPool {
   std::vector<std::unique_ptr<Region>> regions_;  ///< by id; null where a region was given back
   bool emptied_ = false;
   Region* only_tensor_region_ = nullptr;  ///< null if there are none or several
-  /// A Stat in the making. What was freed follows from the rest, so freeing writes one word.
+  /// A Stat in the making: each event writes one sum, and what is current follows.
   struct Counter {
-    std::int64_t current = 0;
+    std::int64_t allocated = 0;  ///< since construction
+    std::int64_t freed = 0;      ///< likewise
     std::int64_t peak = 0;
-    std::int64_t allocated = 0;         ///< since construction
-    std::int64_t allocated_before = 0;  ///< `allocated` at the last reset
-    std::int64_t current_before = 0;    ///< `current` at the last reset
+    std::int64_t allocated_before = 0;  ///< at the last reset
+    std::int64_t freed_before = 0;      ///< likewise
 
     void increase(std::int64_t amount) noexcept {
       allocated += amount;
-      current += amount;
-      if (current > peak) peak = current;
+      if (current() > peak) peak = current();
     }
-    void decrease(std::int64_t amount) noexcept { current -= amount; }
+    void decrease(std::int64_t amount) noexcept { freed += amount; }
+    [[nodiscard]] std::int64_t current() const noexcept { return allocated - freed; }
     [[nodiscard]] Stat stat() const noexcept {
-      std::int64_t const recent = allocated - allocated_before;
-      return {current, peak, recent, recent - (current - current_before)};
+      return {current(), peak, allocated - allocated_before, freed - freed_before};
     }
   };
   struct Counters {

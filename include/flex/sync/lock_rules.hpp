@@ -24,6 +24,8 @@ struct InterpreterProbe {
   bool (*attached)() noexcept = nullptr;
   void (*wait_begins)() noexcept = nullptr;
   void (*wait_ends)() noexcept = nullptr;
+  /// Called just before a thread may wait to be attached; may be null.
+  void (*attaches)() noexcept = nullptr;
 };
 
 /// Called with the broken rule and the place. The default prints both and aborts.

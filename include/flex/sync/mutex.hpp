@@ -34,12 +34,19 @@ class DeferredWork {
   /// Does all pending work. Called with the mutex held.
   virtual void run() noexcept = 0;
 
-  /// Has `object` destroyed by this thread, right after it has let go of the mutex. Requires: the
-  /// mutex is held, and nobody can reach the object any more.
-  void retire(std::unique_ptr<Retired> object) noexcept { retired_ = std::move(object); }
+  /// Has `object` destroyed, with the mutex free, by whoever looks for work next: this thread, at
+  /// the latest in the unlock() that follows. Requires: the mutex is held, and nobody can reach the
+  /// object any more.
+  void retire(std::unique_ptr<Retired> object) noexcept {
+    retired_ = std::move(object);
+    head_.store(kRetiring, std::memory_order_relaxed);  // nothing else can be pending any more
+  }
 
  protected:
-  /// Head of a list in the implementer's own encoding; 0 is the empty list.
+  /// A head that means: no list, but something to destroy.
+  static constexpr std::uint64_t kRetiring = std::uint64_t{1} << 63U;
+
+  /// Head of a list in the implementer's own encoding, or kRetiring; 0 is the empty list.
   Atomic<std::uint64_t> head_{0};
 
  private:
@@ -47,11 +54,12 @@ class DeferredWork {
   std::unique_ptr<Retired> retired_;
 };
 
-/// Mutex that never lets go with deferred work left undone.
+/// Mutex that leaves no deferred work undone.
 ///
 /// A thread that leaves work behind does: publish the work, then tryLock(). If that fails, somebody
-/// holds the mutex and has yet to pass the last line of unlock(), which looks again after the
-/// release. So work is never stranded, and nobody who leaves work ever waits.
+/// holds the mutex and has yet to pass the last line of unlock(), which looks for work after the
+/// release, and takes the mutex again to do it. So work is never stranded, and nobody who leaves
+/// work ever waits.
 ///
 /// Thread-safe: any member may be called from any thread at any time.
 class FLEXALLOC_CAPABILITY("mutex") Mutex {
@@ -76,13 +84,9 @@ class FLEXALLOC_CAPABILITY("mutex") Mutex {
   }
 
   void unlock() FLEXALLOC_RELEASE() {
-    if (work_.pending() || work_.retired_ != nullptr) [[unlikely]] {
-      workAndRelease();
-    } else {
-      noteMutexReleased();
-      raw_.unlock();
-      fenceAfterUnlock();
-    }
+    noteMutexReleased();
+    raw_.unlock();
+    fenceAfterUnlock();
     if (work_.pending()) [[unlikely]]
       catchUp();
   }
@@ -103,9 +107,9 @@ class FLEXALLOC_CAPABILITY("mutex") Mutex {
   }
 
  private:
-  void workAndRelease() FLEXALLOC_RELEASE();
-  /// Work came while the mutex was held, behind the back of its holder.
+  /// Does what was left while the mutex was held, unless another holder does.
   void catchUp();
+  void workAndRelease() FLEXALLOC_RELEASE();
 
   RawMutex raw_;
   DeferredWork& work_;
@@ -139,14 +143,17 @@ class FLEXALLOC_SCOPED_CAPABILITY Lock {
   Lock& operator=(Lock const&) = delete;
   ~Lock() FLEXALLOC_RELEASE() { unlock(); }
 
+  // No attributes: the analysis does not follow a lock that is passed by reference, as callbacks
+  // get it.
+
   /// Blocks until the mutex is held. Requires: not attached to an interpreter.
-  void lock() FLEXALLOC_ACQUIRE() {
+  void lock() FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
     if (owned_) return;
     mutex_.lock();
     owned_ = true;
   }
 
-  void unlock() FLEXALLOC_RELEASE() {
+  void unlock() FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
     if (!owned_) return;
     owned_ = false;
     mutex_.unlock();

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs the benchmarks in an order of one's choice.
+//
+//   flexalloc_benchmarks [--seed=N] [--shuffle=N] [--effort=X] [Google Benchmark's options]
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+#include "registry.hpp"
+#include "works/random.hpp"
+
+namespace {
+
+/// The value of `--name=` if `argument` is that option, else null.
+char const* valueOf(char const* argument, char const* option) {
+  std::size_t const length = std::strlen(option);
+  return std::strncmp(argument, option, length) == 0 ? argument + length : nullptr;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  flexbench::Settings settings;
+  std::vector<char*> others;
+  for (int i = 0; i < argc; ++i) {
+    if (char const* seed = valueOf(argv[i], "--seed=")) {
+      settings.seed = std::strtoull(seed, nullptr, 10);
+    } else if (char const* shuffle = valueOf(argv[i], "--shuffle=")) {
+      settings.shuffle = std::strtoull(shuffle, nullptr, 10);
+    } else if (char const* effort = valueOf(argv[i], "--effort=")) {
+      settings.effort = std::strtod(effort, nullptr);
+    } else {
+      others.push_back(argv[i]);
+    }
+  }
+
+  flexbench::Registry registry(settings);
+  flexbench::addReplaceBenchmarks(registry);
+  flexbench::addTrainingBenchmarks(registry);
+  flexbench::addThreadBenchmarks(registry);
+  flexbench::addFillBenchmarks(registry);
+  flexbench::addPressureBenchmarks(registry);
+
+  auto& entries = registry.entries();
+  if (settings.shuffle != 0) {
+    flexbench::Random random(settings.shuffle);
+    for (std::size_t i = entries.size(); i > 1; --i) {
+      std::swap(entries[i - 1], entries[random.below(i)]);
+    }
+  }
+  for (flexbench::Entry const& entry : entries) entry.add(entry.name);
+
+  int other_count = static_cast<int>(others.size());
+  benchmark::Initialize(&other_count, others.data());
+  if (benchmark::ReportUnrecognizedArguments(other_count, others.data())) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Time that stands still until a test moves it.
+
+#include <cstddef>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include <boost/thread/mutex.hpp>
+
+#include <flex/sync/clock.hpp>
+
+#include "watchdog.hpp"
+
+namespace flex::test {
+
+/// Whoever sleeps by this clock sleeps until its permit comes or advance() reaches its end.
+///
+/// Thread-safe: any member may be called from any thread at any time.
+class ManualClock final : public Clock {
+ public:
+  [[nodiscard]] TimePoint now() const noexcept override { return TimePoint(Duration(now_.load())); }
+
+  void park(sync::Parker& parker, TimePoint until) override {
+    Registration const registration(*this, parker);
+    runHook(before_park_);
+    if (now() < until) parker.park(kPatience);
+    runHook(after_park_);
+    std::function<void()> const after_every_park = currentHook(after_every_park_);
+    if (after_every_park) after_every_park();
+  }
+
+  void advance(Duration length) {
+    boost::unique_lock<boost::mutex> const lock(mutex_);
+    now_ += length.count();
+    for (sync::Parker* const parker : parked_) parker->nudge();
+  }
+
+  /// Threads inside park() now. One that was woken counts until it has returned.
+  [[nodiscard]] std::size_t parked() const {
+    boost::unique_lock<boost::mutex> const lock(mutex_);
+    return parked_.size();
+  }
+  /// Calls of park() so far.
+  [[nodiscard]] std::size_t parks() const {
+    boost::unique_lock<boost::mutex> const lock(mutex_);
+    return parks_;
+  }
+  void waitForParked(std::size_t count) const {
+    waitUntil([&] { return parked() >= count; }, "enough threads sleep by the manual clock");
+  }
+
+  /// Has the next thread that comes to sleep run `hook` first: its mutex is free, it is not yet
+  /// asleep.
+  void beforeNextPark(std::function<void()> hook) { setHook(before_park_, std::move(hook)); }
+  /// Has the next thread that wakes run `hook` before it goes on.
+  void afterNextPark(std::function<void()> hook) { setHook(after_park_, std::move(hook)); }
+  /// The same for every thread that wakes.
+  void afterEveryPark(std::function<void()> hook) { setHook(after_every_park_, std::move(hook)); }
+
+ private:
+  class Registration {
+   public:
+    Registration(ManualClock& clock, sync::Parker& parker) : clock_(clock), parker_(parker) {
+      boost::unique_lock<boost::mutex> const lock(clock_.mutex_);
+      clock_.parked_.push_back(&parker_);
+      ++clock_.parks_;
+    }
+    Registration(Registration const&) = delete;
+    Registration& operator=(Registration const&) = delete;
+    ~Registration() {
+      boost::unique_lock<boost::mutex> const lock(clock_.mutex_);
+      std::erase(clock_.parked_, &parker_);
+    }
+
+   private:
+    ManualClock& clock_;
+    sync::Parker& parker_;
+  };
+
+  void setHook(std::function<void()>& place, std::function<void()> hook) {
+    boost::unique_lock<boost::mutex> const lock(mutex_);
+    place = std::move(hook);
+  }
+  [[nodiscard]] std::function<void()> currentHook(std::function<void()> const& place) const {
+    boost::unique_lock<boost::mutex> const lock(mutex_);
+    return place;
+  }
+  void runHook(std::function<void()>& place) {
+    std::function<void()> hook;
+    {
+      boost::unique_lock<boost::mutex> const lock(mutex_);
+      hook = std::exchange(place, nullptr);
+    }
+    if (hook) hook();
+  }
+
+  sync::Atomic<Duration::rep> now_{0};
+  mutable boost::mutex mutex_;
+  std::vector<sync::Parker*> parked_;
+  std::size_t parks_ = 0;
+  std::function<void()> before_park_;
+  std::function<void()> after_park_;
+  std::function<void()> after_every_park_;
+};
+
+}  // namespace flex::test
