@@ -10,14 +10,16 @@ namespace flex::detail {
 CallbackChain::Run::Run(CallbackChain& chain, Entry& entry) : chain_(chain), entry_(entry) {
   sync::RawUniqueLock const lock(chain_.mutex_);
   if (!entry_.registered) return;
-  entry_.runners.push_back(sync::thisThread());
+  chain_.runs_.push_back({&entry_, sync::thisThread()});
   may_run_ = true;
 }
 
 CallbackChain::Run::~Run() {
   if (!may_run_) return;
   sync::RawUniqueLock const lock(chain_.mutex_);
-  entry_.runners.erase(std::ranges::find(entry_.runners, sync::thisThread()));
+  chain_.runs_.erase(std::ranges::find_if(chain_.runs_, [this](RunRecord const& run) {
+    return run.entry == &entry_ && run.thread == sync::thisThread();
+  }));
   chain_.run_ended_.notifyAll();
 }
 
@@ -49,17 +51,22 @@ void CallbackChain::removeIf(Matches matches) noexcept {
     entries_ = std::move(kept);
   } catch (std::bad_alloc const&) {
   }
-  for (EntryPointer const& entry : *removed) {
-    if (matches(*entry)) waitUntilUnused(*entry, lock);
-  }
+  waitForRuns(matches, lock);
 }
 
-void CallbackChain::waitUntilUnused(Entry const& entry, sync::RawUniqueLock& lock) noexcept {
+/// Returns at once where this thread is itself inside a matching callback. Runs of entries that
+/// were unlisted before count too: whoever unlisted them may still be waiting.
+template <class Matches>
+void CallbackChain::waitForRuns(Matches matches, sync::RawUniqueLock& lock) noexcept {
   sync::InterruptionDisabled const uninterrupted;
-  auto const inside_itself = [&] {
-    return std::ranges::find(entry.runners, sync::thisThread()) != entry.runners.end();
-  };
-  while (!entry.runners.empty() && !inside_itself()) {
+  for (;;) {
+    bool elsewhere = false;
+    for (RunRecord const& run : runs_) {
+      if (!matches(*run.entry)) continue;
+      if (run.thread == sync::thisThread()) return;
+      elsewhere = true;
+    }
+    if (!elsewhere) return;
     sync::noteWaitBegins("unregistering a callback that is running");
     run_ended_.wait(lock);
     sync::noteWaitEnds();
@@ -68,9 +75,6 @@ void CallbackChain::waitUntilUnused(Entry const& entry, sync::RawUniqueLock& loc
 
 void CallbackChain::remove(EntryPointer const& entry) noexcept {
   removeIf([&](Entry const& other) { return &other == entry.get(); });
-  // It may have been unlisted before, by a thread that is still waiting for its runs to end.
-  sync::RawUniqueLock lock(mutex_);
-  waitUntilUnused(*entry, lock);
 }
 
 void CallbackChain::removePriority(int priority) noexcept {
@@ -87,9 +91,7 @@ CallbackChain::Snapshot CallbackChain::snapshot() const {
 }
 
 void CallbackChain::resetAfterFork() noexcept {
-  for (EntryPointer const& entry : *entries_) {
-    std::erase_if(entry->runners, [](auto const& id) { return id != sync::thisThread(); });
-  }
+  std::erase_if(runs_, [](RunRecord const& run) { return run.thread != sync::thisThread(); });
 }
 
 }  // namespace flex::detail

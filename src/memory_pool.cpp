@@ -184,13 +184,7 @@ std::vector<DomainId> MemoryPool::lackingDomains(Placement const& placement) con
     for (DomainId domain = 0; domain < domain_capacity_.size(); ++domain) domains.push_back(domain);
   }
   if (placement.policy != PlacementPolicy::interleave) return domains;
-  std::erase_if(domains, [&](DomainId domain) {
-    return std::ranges::any_of(regions_, [&](auto const& region) {
-      return region != nullptr && region->where.domain == domain &&
-             region->serves(placement.memory_type) &&
-             region->index.largestFree() >= placement.granules;
-    });
-  });
+  std::erase_if(domains, [&](DomainId domain) { return fitsInDomain(placement, domain); });
   return domains;
 }
 
@@ -331,6 +325,29 @@ bool MemoryPool::couldEverServe(Placement const& placement) const noexcept {
     sum += domain_capacity_[domain];
   }
   return placement.policy == PlacementPolicy::scatter && sum >= need;
+}
+
+bool MemoryPool::fitsInDomain(Placement const& placement, DomainId domain) const noexcept {
+  return std::ranges::any_of(regions_, [&](auto const& region) {
+    return region != nullptr && region->where.domain == domain &&
+           region->serves(placement.memory_type) &&
+           region->index.largestFree() >= placement.granules;
+  });
+}
+
+bool MemoryPool::fits(Placement const& placement) const noexcept {
+  if (placement.granules == 0) return false;
+  FreeSpace const space = freeSpace(placement);
+  switch (placement.policy) {
+    case PlacementPolicy::bind:
+      return space.largest >= bytesOf(placement.granules);
+    case PlacementPolicy::interleave:
+      return std::ranges::all_of(placement.domains,
+                                 [&](DomainId domain) { return fitsInDomain(placement, domain); });
+    case PlacementPolicy::scatter:
+      return space.free >= bytesOf(placement.granules);
+  }
+  return false;
 }
 
 FreeSpace MemoryPool::freeSpace(Placement const& placement) const noexcept {

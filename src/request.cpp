@@ -110,6 +110,17 @@ bool Request::tryServe() noexcept {
   return true;
 }
 
+bool Request::fits() const noexcept {
+  engine_.cell_.mutex.assertHeld();
+  engine_.cell_.mutex.runDeferred();
+  return engine_.pool_.fits(placement_);
+}
+
+std::uint64_t Request::grants() const noexcept {
+  engine_.cell_.mutex.assertHeld();
+  return engine_.pool_.grants();
+}
+
 CompositeAddress Request::take() noexcept {
   taken_ = true;
   return Engine::own(std::move(blocks_));

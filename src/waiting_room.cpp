@@ -42,6 +42,8 @@ void WaitingRoom::leave(Place& place) noexcept {
   places_.erase(places_.iterator_to(place));
   if (!was_first) return;
   overtakes_ = 0;
+  // What the first one could not use may be what the next one needs: before a newcomer takes it.
+  serve();
   // The next one is first now: it must look whether that changes anything for it.
   if (!places_.empty()) places_.front().parker_.signal();
 }

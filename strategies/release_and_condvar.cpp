@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
+
 #include <flex/strategies/release_and_condvar.hpp>
 
 namespace flex {
@@ -34,6 +36,7 @@ ReleaseAndCondvar::ReleaseAndCondvar(StrategyContext const& context,
 Verdict ReleaseAndCondvar::resolve(Lock& lock, PressureRequest& request) {
   WaitingRoom::Place place(queue_, request);
   bool reclaimed_itself = false;
+  bool reclaimed_at_the_end = false;
   for (;;) {
     // What fits the first one was handed to it already, unless it has only just become the first.
     if (request.served() || (place.first() && request.tryServe())) return Verdict::served;
@@ -42,7 +45,8 @@ Verdict ReleaseAndCondvar::resolve(Lock& lock, PressureRequest& request) {
       continue;
     }
     bool const covered = reclaimed_itself || last_complete_ > request.arrived();
-    if (!covered && !reclaiming_) {
+    // A request that fits waits for its turn only: that is no exhaustion.
+    if (!covered && !reclaiming_ && !request.fits()) {
       reclaimed_itself = true;
       reclaim(lock, request);
       continue;
@@ -52,6 +56,12 @@ Verdict ReleaseAndCondvar::resolve(Lock& lock, PressureRequest& request) {
         break;
       case WaitEnd::timed_out:
         if (request.served()) return Verdict::served;
+        // Others were given what came back since. By now it may be garbage again: one last time.
+        if (!std::exchange(reclaimed_at_the_end, true) && !reclaiming_ && covered &&
+            request.grants() != grants_before_complete_) {
+          reclaim(lock, request);
+          break;
+        }
         return covered ? Verdict::exhausted : Verdict::timed_out;
       case WaitEnd::stopped:
         return request.served() ? Verdict::served : Verdict::stopped;
@@ -61,6 +71,7 @@ Verdict ReleaseAndCondvar::resolve(Lock& lock, PressureRequest& request) {
 
 void ReleaseAndCondvar::reclaim(Lock& lock, PressureRequest& request) {
   Reclaiming const reclaiming(*this);
+  std::uint64_t const grants = request.grants();
   Generation const generation = request.beginReclaim();
   while (request.runNextCallback(lock, CallbackLock::released)) {
     queue_.serve();
@@ -68,7 +79,9 @@ void ReleaseAndCondvar::reclaim(Lock& lock, PressureRequest& request) {
     // Those who came before this reclaim count on all of it, so it goes on until they are served.
     if (queue_.servedAllBefore(generation)) return;
   }
-  if (request.reclaimComplete()) last_complete_ = generation;
+  if (!request.reclaimComplete()) return;
+  last_complete_ = generation;
+  grants_before_complete_ = grants;
 }
 
 void ReleaseAndCondvar::resetAfterFork(bool reclaiming) noexcept {

@@ -32,8 +32,8 @@ enum class DeallocateResult : std::uint8_t {
 /// registered memory-pressure callbacks, who waits, who gets what comes back, and when the request
 /// fails.
 ///
-/// Requires: no thread is inside a member when the destructor starts, except in allocate(), which
-/// then fails with FailureReason::closed. Addresses may outlive the allocator.
+/// Requires: no thread is inside a member when the destructor starts, except one that waits for
+/// memory in allocate(); it fails with FailureReason::closed. Addresses may outlive the allocator.
 ///
 /// Thread-safe: any member may be called from any thread at any time. A thread attached to a Python
 /// interpreter must detach before it calls a member that may block.

@@ -92,11 +92,11 @@ TYPED_TEST(PressureContract, WaitsForARegionThatIsOnItsWayInsteadOfReclaiming) {
 
 // Nor while one that was trimmed is on its way back to the device, which then can give it again.
 TYPED_TEST(PressureContract, WaitsForRegionsThatAreOnTheirWayBackInsteadOfFailing) {
+  Gate gate;  // outlives the box, whose end gives regions back too
   Sandbox<TypeParam> box(onDemand(2, kCapacity / 2));
   { auto const held = box.hold(kBlocks); }
   RecordingCallback const callback;
   auto const handle = box->registerMemoryPressureCallback(callback);
-  Gate gate;
   OpenAtEnd const open(gate);
   box.device->beforeRelease([&] { gate.pass(); });
   Task<std::uint64_t> trim([&] { return box->trim(); });

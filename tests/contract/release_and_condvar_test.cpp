@@ -181,6 +181,30 @@ TEST(ReleaseAndCondvar, WhoCameDuringAReclaimRunsItsOwn) {
   EXPECT_EQ(callback.runs(), 2U);
 }
 
+// The same if the one who reclaimed stays: nobody leaves the queue then, and nothing is freed.
+TEST(ReleaseAndCondvar, WhoCameDuringAReclaimInVainRunsItsOwn) {
+  Box box;
+  box.litter();
+  Gate gate;
+  OpenAtEnd const open(gate);
+  std::atomic<int> run{0};
+  RecordingCallback const callback([&](Lock&) {
+    if (++run == 1) {
+      gate.pass();
+    } else {
+      box.garbage.clear();
+    }
+  });
+  auto const handle = box->registerMemoryPressureCallback(callback);
+  auto first = box.request(kBlock, waitAtMost(kLongestWait));
+  gate.waitForArrivals();
+  auto second = box.sleepingRequest(kBlock, 1, waitAtMost(kLongestWait));
+  gate.open();
+  EXPECT_TRUE(second->get()) << "nobody woke it to reclaim";
+  EXPECT_TRUE(first->get());
+  EXPECT_EQ(callback.runs(), 2U);
+}
+
 // What its own reclaim freed was handed to one who came before it. Garbage that came up since then
 // is nobody's concern but its own. // case 61
 TEST(ReleaseAndCondvar, ReclaimsOnceMoreBeforeItFailsIfOthersGotWhatItsReclaimFreed) {

@@ -120,37 +120,6 @@ TYPED_TEST(PressureContract, KeepsRegionsUntilTheLastAddressIsGone) {
 thread_local bool attached_here = false;
 std::atomic<int> waits_begun{0};
 
-/// A request that is about to wait for the mutex has called allocate(), so destruction has to cope
-/// with it. The probe of the lock rules tells when it is there.
-TYPED_TEST(PressureContract, DestructionFailsARequestThatWasOnItsWayIn) {
-  waits_begun = 0;
-  auto* const old = sync::setLockRuleHandler([](sync::LockRule, char const*) noexcept {});
-  sync::setInterpreterProbe({.attached = []() noexcept { return attached_here; },
-                             .wait_begins = []() noexcept { ++waits_begun; }});
-  {
-    Sandbox<TypeParam> box;
-    auto held = box.hold(kBlocks);
-    std::unique_ptr<Allocation> late;
-    auto* const allocator = box.allocator.get();
-    RecordingCallback const callback([&](Lock& lock) FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
-      lock.lock();
-      late = std::make_unique<Allocation>([&] {
-        attached_here = true;
-        return allocator->allocate(kBlock);
-      });
-      waitUntil([&] { return waits_begun > 0; }, "the late request needs the mutex");
-      held.clear();
-      box.allocator.reset();
-    });
-    auto handle = allocator->registerMemoryPressureCallback(callback);
-    // Served or closed: both are answers; a crash is none.
-    (void)outOfMemory([&] { return allocator->allocate(kBlock); });
-    ASSERT_EQ(callback.runs(), 1U);
-    EXPECT_EQ(reasonOf(*late).value_or(FailureReason::closed), FailureReason::closed);
-  }
-  sync::setInterpreterProbe({});
-  sync::setLockRuleHandler(old);
-}
 
 #endif
 

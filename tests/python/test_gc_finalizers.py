@@ -174,6 +174,29 @@ def test_a_listener_of_gc_callbacks_is_inside_the_collection(strategy):
     assert len(kept) == 4
 
 
+@pytest.mark.parametrize("place", [0, 1000], ids=["before-ours", "after-ours"])
+@pytest.mark.parametrize("phase", ["start", "stop"])
+def test_no_listener_of_gc_callbacks_waits_for_longer_than_the_patience(strategy, phase, place):
+    options = spyre_alloc.GcOptions(patience=0.1)
+    alloc = small(strategy, max_wait=0.1, gc=options)
+    kept = fill(alloc)
+    took = []
+
+    def listener(now, info):
+        if now == phase:
+            began = time.monotonic()
+            failure(alloc.allocate, BLOCK)
+            took.append(time.monotonic() - began)
+
+    gc.callbacks.insert(place, listener)
+    try:
+        gc.collect()
+    finally:
+        gc.callbacks.remove(listener)
+    assert len(took) == 1 and took[0] < DEADLINE / 3
+    assert len(kept) == 4
+
+
 def test_gc_collect_inside_a_finalizer_does_no_harm(strategy):  # case 28
     alloc = small(strategy)
     Finalized(gc.collect)

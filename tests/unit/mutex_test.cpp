@@ -46,23 +46,28 @@ TEST(Mutex, TryFailsWhileAnotherThreadHoldsIt) {
 TEST(Mutex, NeverStrandsWork) {
   CountingWork work;
   Mutex mutex(work);
-  constexpr unsigned kThreads = 4;
-  constexpr std::uint64_t kRounds = 50'000;
-  boost::barrier start(kThreads);
-  std::vector<std::unique_ptr<Task<bool>>> tasks;
-  for (unsigned i = 0; i < kThreads; ++i) {
-    tasks.push_back(std::make_unique<Task<bool>>([&]() FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
-      start.wait();
-      for (std::uint64_t round = 0; round < kRounds; ++round) {
+  constexpr unsigned kThreads = 2;
+  constexpr int kRounds = 20'000;
+  boost::barrier round_begins(kThreads);
+  boost::barrier round_ends(kThreads);
+  std::atomic<std::uint64_t> stranded{0};
+  auto const play = [&](bool judge) FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
+    for (int round = 0; round < kRounds; ++round) {
+      round_begins.wait();
+      for (int i = 0; i < 4; ++i) {
         work.leave();
         if (mutex.tryLock()) mutex.unlock();
       }
-      return true;
-    }));
-  }
-  for (auto& task : tasks) task->join();
-  EXPECT_FALSE(work.pending()) << "work was left undone, and nobody holds the mutex";
-  EXPECT_EQ(work.done, kThreads * kRounds);
+      round_ends.wait();
+      if (judge && work.pending()) ++stranded;
+    }
+    return true;
+  };
+  Task<bool> other([&] { return play(false); });
+  EXPECT_TRUE(play(true));
+  EXPECT_TRUE(other.get());
+  EXPECT_EQ(stranded, 0U) << "work was left undone, and nobody held the mutex";
+  EXPECT_EQ(work.done, std::uint64_t{kThreads} * kRounds * 4);
 }
 
 class Tombstone final : public Retired {

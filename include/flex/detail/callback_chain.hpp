@@ -26,8 +26,7 @@ class CallbackChain {
 
    private:
     friend class CallbackChain;
-    bool registered = true;  // guarded by the chain's mutex, as is the next
-    std::vector<sync::ThreadId> runners;
+    bool registered = true;  // guarded by the chain's mutex
   };
   using EntryPointer = std::shared_ptr<Entry>;
   using Snapshot = std::shared_ptr<std::vector<EntryPointer> const>;
@@ -72,10 +71,17 @@ class CallbackChain {
  private:
   template <class Matches>
   void removeIf(Matches matches) noexcept;
-  void waitUntilUnused(Entry const& entry, sync::RawUniqueLock& lock) noexcept;
+  template <class Matches>
+  void waitForRuns(Matches matches, sync::RawUniqueLock& lock) noexcept;
+
+  struct RunRecord {
+    Entry const* entry;
+    sync::ThreadId thread;
+  };
 
   mutable sync::RawMutex mutex_;
   sync::RawCondition run_ended_;
+  std::vector<RunRecord> runs_;  // guarded by mutex_, also those of entries no longer listed
   Snapshot entries_ = std::make_shared<std::vector<EntryPointer>>();  // guarded by mutex_
 };
 

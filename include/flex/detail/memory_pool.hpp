@@ -110,6 +110,12 @@ class MemoryPool {
 
   /// Whether a region, present or possible, could hold the request if it were wholly free.
   [[nodiscard]] bool couldEverServe(Placement const& placement) const noexcept;
+  /// Whether tryPlace() would find room. Cost: as largestFree() of each region.
+  [[nodiscard]] bool fits(Placement const& placement) const noexcept;
+  /// Requests placed since construction.
+  [[nodiscard]] std::uint64_t grants() const noexcept {
+    return static_cast<std::uint64_t>(counters_.allocations.allocated);
+  }
   [[nodiscard]] FreeSpace freeSpace(Placement const& placement) const noexcept;
   [[nodiscard]] std::uint64_t liveAddresses() const noexcept {
     return static_cast<std::uint64_t>(counters_.allocations.current());
@@ -154,6 +160,7 @@ class MemoryPool {
   [[nodiscard]] Region* roomiest(Placement const& placement) const noexcept;
   void undo(BlockList& blocks) noexcept;
   [[nodiscard]] bool wants(Placement const& placement, Region const& region) const noexcept;
+  [[nodiscard]] bool fitsInDomain(Placement const& placement, DomainId domain) const noexcept;
   [[nodiscard]] std::uint64_t largestPossible(DomainId domain, MemoryType type) const noexcept;
   [[nodiscard]] std::vector<DomainId> lackingDomains(Placement const& placement) const;
 

@@ -26,6 +26,8 @@ class Request final : public PressureRequest {
   [[nodiscard]] CompositeAddress tryRun();
 
   [[nodiscard]] bool tryServe() noexcept override;
+  [[nodiscard]] bool fits() const noexcept override;
+  [[nodiscard]] std::uint64_t grants() const noexcept override;
   [[nodiscard]] bool grow(Lock& lock) override;
   Generation beginReclaim() override;
   [[nodiscard]] bool runNextCallback(Lock& lock, CallbackLock mode) override;
