@@ -129,7 +129,10 @@ void Engine::releaseDeferred(BlockHandle block) noexcept {
 
 void Engine::afterRelease() noexcept {
   onFree();
-  if (pool_.takeEmptied()) wakeAll();  // a sleeping request may exchange it for a larger region
+  if (pool_.timesEmptied() != times_emptied_) {
+    times_emptied_ = pool_.timesEmptied();
+    wakeAll();  // a sleeping request may exchange the region for a larger one
+  }
   if (closed_) retireIfUnused();
 }
 

@@ -116,11 +116,6 @@ bool Request::fits() const noexcept {
   return engine_.pool_.fits(placement_);
 }
 
-std::uint64_t Request::grants() const noexcept {
-  engine_.cell_.mutex.assertHeld();
-  return engine_.pool_.grants();
-}
-
 CompositeAddress Request::take() noexcept {
   taken_ = true;
   return Engine::own(std::move(blocks_));
@@ -143,17 +138,18 @@ bool Request::grow(Lock& lock) {
     } const leave{engine_.growth_waits_, waiting};
     return wait(lock, waiting.parker) == WaitEnd::woken;
   }
-  bool const may_exchange = engine_.options_.acquisition == Acquisition::on_demand;
-  if (engine_.pool_.growthPlans(placement_).empty()) {
-    if (!may_exchange || !engine_.pool_.couldExchange(placement_)) return false;
-  } else if (refused_at_ == engine_.releases_ &&
-             !(may_exchange && engine_.pool_.hasEmptyRegion())) {
-    return false;  // nothing happened since the device refused
-  }
+  // Free regions that are too small may stand in the way of one that is large enough. They are
+  // given back once, and again only after another one has become free: not what was just acquired.
+  bool const may_exchange = engine_.options_.acquisition == Acquisition::on_demand &&
+                            exchanged_at_ != engine_.pool_.timesEmptied() &&
+                            engine_.pool_.hasEmptyRegion() &&
+                            engine_.pool_.couldEverServe(placement_);
+  bool const refused = refused_at_ == engine_.releases_;  // and nothing was given back since
+  if (!may_exchange && (refused || engine_.pool_.growthPlans(placement_).empty())) return false;
   Engine::DeviceCall const call(engine_);
-  if (askDevice(lock)) return true;
+  if (!refused && askDevice(lock)) return true;
   if (may_exchange) {
-    // Free regions that are too small stand in the way of one that is large enough.
+    exchanged_at_ = engine_.pool_.timesEmptied();
     auto in_the_way = engine_.pool_.takeEmptyRegions();
     if (!in_the_way.empty()) {
       ++engine_.releases_;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <utility>
 
 #include <flex/strategies/release_and_condvar.hpp>
 
@@ -36,7 +35,6 @@ ReleaseAndCondvar::ReleaseAndCondvar(StrategyContext const& context,
 Verdict ReleaseAndCondvar::resolve(Lock& lock, PressureRequest& request) {
   WaitingRoom::Place place(queue_, request);
   bool reclaimed_itself = false;
-  bool reclaimed_at_the_end = false;
   for (;;) {
     // What fits the first one was handed to it already, unless it has only just become the first.
     if (request.served() || (place.first() && request.tryServe())) return Verdict::served;
@@ -56,12 +54,6 @@ Verdict ReleaseAndCondvar::resolve(Lock& lock, PressureRequest& request) {
         break;
       case WaitEnd::timed_out:
         if (request.served()) return Verdict::served;
-        // Others were given what came back since. By now it may be garbage again: one last time.
-        if (!std::exchange(reclaimed_at_the_end, true) && !reclaiming_ && covered &&
-            request.grants() != grants_before_complete_) {
-          reclaim(lock, request);
-          break;
-        }
         return covered ? Verdict::exhausted : Verdict::timed_out;
       case WaitEnd::stopped:
         return request.served() ? Verdict::served : Verdict::stopped;
@@ -71,7 +63,6 @@ Verdict ReleaseAndCondvar::resolve(Lock& lock, PressureRequest& request) {
 
 void ReleaseAndCondvar::reclaim(Lock& lock, PressureRequest& request) {
   Reclaiming const reclaiming(*this);
-  std::uint64_t const grants = request.grants();
   Generation const generation = request.beginReclaim();
   while (request.runNextCallback(lock, CallbackLock::released)) {
     queue_.serve();
@@ -79,9 +70,7 @@ void ReleaseAndCondvar::reclaim(Lock& lock, PressureRequest& request) {
     // Those who came before this reclaim count on all of it, so it goes on until they are served.
     if (queue_.servedAllBefore(generation)) return;
   }
-  if (!request.reclaimComplete()) return;
-  last_complete_ = generation;
-  grants_before_complete_ = grants;
+  if (request.reclaimComplete()) last_complete_ = generation;
 }
 
 void ReleaseAndCondvar::resetAfterFork(bool reclaiming) noexcept {

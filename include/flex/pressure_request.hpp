@@ -53,9 +53,6 @@ class PressureRequest {
   /// Whether a search would serve the request, were it allowed to take what it finds.
   [[nodiscard]] virtual bool fits() const noexcept = 0;
 
-  /// Number of requests served so far, by anybody. Unchanged: nobody has taken anything.
-  [[nodiscard]] virtual std::uint64_t grants() const noexcept = 0;
-
   // --- requesting thread
 
   /// Asks the device for a further region, letting go of the mutex meanwhile. True: the mutex was

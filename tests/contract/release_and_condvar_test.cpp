@@ -205,23 +205,5 @@ TEST(ReleaseAndCondvar, WhoCameDuringAReclaimInVainRunsItsOwn) {
   EXPECT_EQ(callback.runs(), 2U);
 }
 
-// What its own reclaim freed was handed to one who came before it. Garbage that came up since then
-// is nobody's concern but its own. // case 61
-TEST(ReleaseAndCondvar, ReclaimsOnceMoreBeforeItFailsIfOthersGotWhatItsReclaimFreed) {
-  Box box;
-  auto held = box.hold(kBlocks);
-  RecordingCallback const callback = box.collector();
-  auto const handle = box->registerMemoryPressureCallback(callback);
-  auto first = box.sleepingRequest(kCapacity, 1, waitAtMost(kLongestWait));
-  EXPECT_EQ(callback.runs(), 1U) << "it found no garbage";
-  for (auto& address : held) box.garbage.add(std::move(address));
-  auto second = box.request(kCapacity, waitAtMost(seconds(1)));
-  box.garbage.add(first->get());  // thanks to the reclaim of the second one
-  EXPECT_EQ(callback.runs(), 2U);
-  box.clock->waitForParked(1);
-  box.clock->advance(seconds(1));
-  EXPECT_FALSE(reasonOf(*second).has_value()) << "all that is used is garbage";
-}
-
 }  // namespace
 }  // namespace flex::test

@@ -115,13 +115,5 @@ TYPED_TEST(PressureContract, KeepsRegionsUntilTheLastAddressIsGone) {
   EXPECT_EQ(box.device->regionsHeld(), 0U);
 }
 
-#if FLEXALLOC_CHECK_LOCK_RULES
-
-thread_local bool attached_here = false;
-std::atomic<int> waits_begun{0};
-
-
-#endif
-
 }  // namespace
 }  // namespace flex::test

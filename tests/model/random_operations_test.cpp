@@ -23,6 +23,12 @@ struct Program {
   Acquisition acquisition = Acquisition::upfront;
   RegionOrder order = RegionOrder::most_free;
   std::uint64_t steps = 0;
+
+  // The names of the tests must not depend on padding bytes.
+  friend void PrintTo(Program const& program, std::ostream* out) {
+    *out << (program.acquisition == Acquisition::upfront ? "upfront" : "on demand") << ", "
+         << (program.order == RegionOrder::most_free ? "most free" : "least free");
+  }
 };
 
 std::uint64_t seedFor(Program const& program) {

@@ -29,6 +29,7 @@ assert "ImportError" in text and "main interpreter only" in text, text
 assert run("try:\\n import spyre_alloc\\nexcept ImportError: pass\\nelse: 1/0") is None
 from support import *
 import gc
+gc.disable()
 alloc = small(strategy, max_wait=0.0)
 litter(alloc, 4)
 kept = [alloc.allocate(BLOCK)]

@@ -22,7 +22,6 @@ class FakeRequest final : public PressureRequest {
     arrived_ = arrived;
   }
   [[nodiscard]] bool fits() const noexcept override { return false; }
-  [[nodiscard]] std::uint64_t grants() const noexcept override { return 0; }
   bool tryServe() noexcept override {
     ++searches;
     if (budget_ < need_) return false;

@@ -165,7 +165,8 @@ class Engine : public sync::Retired {
   Generation generation_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;
   std::uint32_t requests_inside_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;
   std::uint64_t releases_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;  ///< times regions were given back
-  std::uint32_t device_calls_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;  ///< in flight
+  std::uint64_t times_emptied_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;  ///< that were told of
+  std::uint32_t device_calls_ FLEXALLOC_GUARDED_BY(cell_.mutex) = 0;   ///< in flight
   GrowthWaits growth_waits_ FLEXALLOC_GUARDED_BY(cell_.mutex);
   bool closed_ FLEXALLOC_GUARDED_BY(cell_.mutex) = false;
   bool retired_ FLEXALLOC_GUARDED_BY(cell_.mutex) = false;

@@ -71,7 +71,7 @@ class MemoryPool {
     counters_.allocated_bytes.decrease(nbytes);
     counters_.requested_bytes.decrease(nbytes - use.slack);
     block.region->index.free(block.node);
-    if (acquisition_ == Acquisition::on_demand && block.region->index.empty()) emptied_ = true;
+    if (acquisition_ == Acquisition::on_demand && block.region->index.empty()) ++times_emptied_;
   }
 
   [[nodiscard]] Region& region(std::uint32_t id) noexcept { return *regions_[id]; }
@@ -94,12 +94,8 @@ class MemoryPool {
       std::optional<DomainId> domain = std::nullopt);
 
   [[nodiscard]] bool hasEmptyRegion() const noexcept;
-  /// Whether an on-demand region has become wholly free since the last call.
-  [[nodiscard]] bool takeEmptied() noexcept { return std::exchange(emptied_, false); }
-  /// On demand: whether giving empty regions back might make room for one that serves the request.
-  [[nodiscard]] bool couldExchange(Placement const& placement) const noexcept {
-    return hasEmptyRegion() && couldEverServe(placement);
-  }
+  /// How often a free has left an on-demand region wholly free.
+  [[nodiscard]] std::uint64_t timesEmptied() const noexcept { return times_emptied_; }
 
   /// Takes every region out. Requires: no block is used.
   [[nodiscard]] std::vector<std::unique_ptr<Region>> takeAllRegions() noexcept {
@@ -112,10 +108,6 @@ class MemoryPool {
   [[nodiscard]] bool couldEverServe(Placement const& placement) const noexcept;
   /// Whether tryPlace() would find room. Cost: as largestFree() of each region.
   [[nodiscard]] bool fits(Placement const& placement) const noexcept;
-  /// Requests placed since construction.
-  [[nodiscard]] std::uint64_t grants() const noexcept {
-    return static_cast<std::uint64_t>(counters_.allocations.allocated);
-  }
   [[nodiscard]] FreeSpace freeSpace(Placement const& placement) const noexcept;
   [[nodiscard]] std::uint64_t liveAddresses() const noexcept {
     return static_cast<std::uint64_t>(counters_.allocations.current());
@@ -173,7 +165,7 @@ class MemoryPool {
   std::vector<std::uint64_t> const domain_capacity_;
   std::vector<GrowthPlan> layout_;                ///< upfront: one entry a region
   std::vector<std::unique_ptr<Region>> regions_;  ///< by id; null where a region was given back
-  bool emptied_ = false;
+  std::uint64_t times_emptied_ = 0;
   Region* only_tensor_region_ = nullptr;  ///< null if there are none or several
   /// A Stat in the making: each event writes one sum, and what is current follows.
   struct Counter {

@@ -27,7 +27,6 @@ class Request final : public PressureRequest {
 
   [[nodiscard]] bool tryServe() noexcept override;
   [[nodiscard]] bool fits() const noexcept override;
-  [[nodiscard]] std::uint64_t grants() const noexcept override;
   [[nodiscard]] bool grow(Lock& lock) override;
   Generation beginReclaim() override;
   [[nodiscard]] bool runNextCallback(Lock& lock, CallbackLock mode) override;
@@ -64,7 +63,8 @@ class Request final : public PressureRequest {
   Generation own_generation_ = 0;
   bool chain_did_its_work_ = true;
   std::vector<std::exception_ptr> callback_errors_;
-  std::optional<std::uint64_t> refused_at_;  ///< Engine::releases_ when the device last refused
+  std::optional<std::uint64_t> exchanged_at_;  ///< MemoryPool::timesEmptied() at the last exchange
+  std::optional<std::uint64_t> refused_at_;    ///< Engine::releases_ when the device last refused
   std::optional<FailureReason> callback_reason_;
   std::string callback_note_;
 

@@ -50,8 +50,7 @@ class ReleaseAndCondvar {
 
   WaitingRoom queue_;
   bool reclaiming_ = false;
-  Generation last_complete_ = 0;              ///< of the reclaims that ran the whole chain
-  std::uint64_t grants_before_complete_ = 0;  ///< requests served before that one began
+  Generation last_complete_ = 0;  ///< of the reclaims that ran the whole chain
 };
 
 static_assert(PressureStrategy<ReleaseAndCondvar>);
