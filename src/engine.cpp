@@ -118,7 +118,8 @@ void Engine::giveBack(BlockList const& blocks) noexcept {
     cell.mutex.unlock();
     return;
   }
-  for (std::uint32_t i = 0; i < blocks.size(); ++i) cell.defer(blocks[i]);
+  // The first one last: with it the allocation stops counting as alive, and the engine may go.
+  for (std::uint32_t i = blocks.size(); i-- > 0;) cell.defer(blocks[i]);
   if (cell.mutex.tryLock()) cell.mutex.unlock();
 }
 
