@@ -98,7 +98,10 @@ TYPED_TEST(Stress, TwoThreadsThatNeedEverythingTakeTurns) {
   Arena<TypeParam> arena(4, std::chrono::milliseconds(500));
   auto const handle = arena->registerMemoryPressureCallback(arena.collector());
   together(2, [&](unsigned) {
-    for (int i = 0; i < 300; ++i) arena.garbage.add(arena->allocate(4 * kPiece));
+    for (int i = 0; i < 300; ++i) {
+      CompositeAddress const all = arena->allocate(4 * kPiece);
+      boost::this_thread::yield();  // so that the other one meets exhaustion
+    }
   });
   PressureStatistics const pressure = arena->statistics().pressure;
   EXPECT_EQ(pressure.outOfMemory(), 0U);
