@@ -286,7 +286,7 @@ void Request::noteResult(ReclaimResult&& result) {
 
 // ---------------------------------------------------------------------------- waiting
 
-WaitEnd Request::wait(Lock& lock, sync::Parker& parker) {
+WaitEnd Request::wait(Lock& lock, sync::Parker& parker, Duration at_most) {
   engine_.cell_.mutex.assertHeld();
   if (engine_.stop_reason_) return WaitEnd::stopped;
   Clock& clock = *engine_.options_.clock;
@@ -310,7 +310,8 @@ WaitEnd Request::wait(Lock& lock, sync::Parker& parker) {
   } const account{*this, clock, now};
   Gap const gap(lock);
   sync::noteWaitBegins("waiting for device memory");
-  clock.park(parker, saturatingAdd(now, options_.poll ? std::min(left, kPollInterval) : left));
+  Duration const sleep = std::min(left, at_most);
+  clock.park(parker, saturatingAdd(now, options_.poll ? std::min(sleep, kPollInterval) : sleep));
   sync::noteWaitEnds();
   if (options_.poll != nullptr) options_.poll(options_.poll_context);
   return WaitEnd::woken;

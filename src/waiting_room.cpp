@@ -39,6 +39,7 @@ void WaitingRoom::wakeAll() noexcept {
 
 void WaitingRoom::leave(Place& place) noexcept {
   bool const was_first = place.first();
+  if (place.request_.served()) ++servings_;
   places_.erase(places_.iterator_to(place));
   if (!was_first) return;
   overtakes_ = 0;

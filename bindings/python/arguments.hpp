@@ -27,6 +27,9 @@ namespace spyre_alloc {
 [[nodiscard]] double toSeconds(boost::python::object const& value, char const* name, double least,
                                double most);
 /// Seconds in [0, 24 h], or None.
+/// At most flex::kLongestWait.
+[[nodiscard]] flex::Duration toDuration(boost::python::object const& value, char const* name,
+                                        double least);
 [[nodiscard]] std::optional<flex::Duration> toMaxWait(boost::python::object const& value);
 /// The items of a list or tuple; `allowed` is for the error's text.
 [[nodiscard]] std::vector<boost::python::object> toItems(boost::python::object const& value,

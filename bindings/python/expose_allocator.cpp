@@ -85,7 +85,7 @@ std::shared_ptr<Allocator> make(bp::object const& strategy, bp::object const& ca
                                 bp::object const& max_wait, bp::object const& gc,
                                 bp::object const& acquisition, bp::object const& max_region,
                                 bp::object const& fallback_sizes, bp::object const& region_order,
-                                bp::object const& overtake_limit,
+                                bp::object const& overtake_limit, bp::object const& look_again,
                                 bp::object const& callback_errors) {
   if (interpreterClosed()) raise(PyExc_RuntimeError, "the interpreter is shutting down");
   spyre::AnyAllocatorOptions options;
@@ -113,6 +113,7 @@ std::shared_ptr<Allocator> make(bp::object const& strategy, bp::object const& ca
   allocator.callback_errors = toCallbackErrors(callback_errors);
   options.release_condvar.overtake_limit = static_cast<std::uint64_t>(
       toInteger(overtake_limit, "overtake_limit", 0, std::numeric_limits<std::int64_t>::max()));
+  options.release_condvar.look_again = toDuration(look_again, "look_again", 0.001);
   std::optional<GcOptions> const gc_options = toGcOptions(gc);
   std::shared_ptr<flex::DeviceMemory> memory = toDevice(device, capacity);
 
@@ -207,7 +208,7 @@ void exposeAllocator() {
                     bp::arg("gc") = true, bp::arg("acquisition") = "upfront",
                     bp::arg("max_region") = "16GiB", bp::arg("fallback_sizes") = none,
                     bp::arg("region_order") = "most-free", bp::arg("overtake_limit") = 1024,
-                    bp::arg("callback_errors") = "cause")))
+                    bp::arg("look_again") = 0.1, bp::arg("callback_errors") = "cause")))
           .def(
               "allocate", bound<&allocate>,
               (bp::arg("self"), bp::arg("nbytes"), bp::arg("domain") = none, bp::arg("near") = none,

@@ -27,8 +27,6 @@ enum class CallbackErrors : std::uint8_t {
 };
 
 inline constexpr std::uint32_t kMaxRegionsPerDomain = 64;
-/// Longest max_wait: every wait is bounded.
-inline constexpr Duration kLongestWait = std::chrono::hours(24);
 
 struct AllocatorOptions {
   Acquisition acquisition = Acquisition::upfront;

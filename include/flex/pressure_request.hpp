@@ -6,6 +6,7 @@
 
 #include <flex/pressure.hpp>
 #include <flex/statistics.hpp>
+#include <flex/sync/clock.hpp>
 #include <flex/sync/mutex.hpp>
 #include <flex/sync/parker.hpp>
 
@@ -72,9 +73,11 @@ class PressureRequest {
   [[nodiscard]] virtual bool reclaimComplete() const noexcept = 0;
 
   /// Lets go of the mutex and sleeps until the parker's permit, the request's deadline, or the end
-  /// of all waiting; may return `woken` early. The mutex is held again on return, also if this
-  /// throws (boost::thread_interrupted, or what RequestOptions::poll throws).
-  [[nodiscard]] virtual WaitEnd wait(Lock& lock, sync::Parker& parker) = 0;
+  /// of all waiting; returns `woken` after `at_most`, and may do so early. The mutex is held again
+  /// on return, also if this throws (boost::thread_interrupted, or what RequestOptions::poll
+  /// throws).
+  [[nodiscard]] virtual WaitEnd wait(Lock& lock, sync::Parker& parker,
+                                     Duration at_most = kLongestWait) = 0;
 
  protected:
   ~PressureRequest() = default;
@@ -85,10 +88,11 @@ class PressureRequest {
 };
 
 /// What a strategy is built from: the allocator's mutex, which guards all of the strategy's state,
-/// and the counters it adds to.
+/// the counters it adds to, and the time.
 struct StrategyContext {
   sync::Mutex& mutex;
   PressureStatistics& statistics;
+  Clock& clock;
 };
 
 }  // namespace flex

@@ -34,7 +34,9 @@ class WaitingRoom {
     ~Place() { room_.leave(*this); }
 
     [[nodiscard]] bool first() const noexcept { return &room_.places_.front() == this; }
-    [[nodiscard]] WaitEnd wait(Lock& lock) { return request_.wait(lock, parker_); }
+    [[nodiscard]] WaitEnd wait(Lock& lock, Duration at_most = kLongestWait) {
+      return request_.wait(lock, parker_, at_most);
+    }
 
    private:
     friend class WaitingRoom;
@@ -57,8 +59,12 @@ class WaitingRoom {
   /// A request was served past the first.
   void noteOvertake() noexcept {
     ++overtakes_;
+    ++servings_;
     ++statistics_.overtakes;
   }
+
+  /// Changes whenever somebody is served who waited here, or past one who waits.
+  [[nodiscard]] std::uint64_t servings() const noexcept { return servings_; }
 
   /// Searches the pool for everyone here, in order, and wakes those it could serve.
   void serve() noexcept;
@@ -80,6 +86,7 @@ class WaitingRoom {
   PressureStatistics& statistics_;
   std::uint64_t overtake_limit_;
   std::uint64_t overtakes_ = 0;  ///< past the request that is first now
+  std::uint64_t servings_ = 0;
 };
 
 }  // namespace flex

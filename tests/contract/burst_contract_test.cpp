@@ -43,13 +43,12 @@ class Burst {
 
   /// Lets time pass until all have ended; returns how many were served.
   std::size_t finish() {
-    waitUntil([this] { return box.clock->parked() + ended() >= kRequests; }, "the burst settles");
-    waitUntil(
-        [this] {
-          if (ended() < kRequests) box.clock->advance(std::chrono::seconds(1));
-          return ended() == kRequests;
-        },
-        "the burst ends");
+    auto const settled = [this] { return box.clock->settled() + ended() == kRequests; };
+    waitUntil(settled, "the burst settles");
+    while (ended() < kRequests) {
+      box.clock->advance(std::chrono::seconds(1));
+      waitUntil(settled, "all have looked at the clock");
+    }
     std::size_t served = 0;
     for (auto& request : requests) {
       std::optional<FailureReason> const reason = reasonOf(*request);
@@ -81,8 +80,9 @@ void expectFewReclaims(Burst<Strategy>& burst, RecordingCallback const& callback
   EXPECT_LE(callback.runs(), 2U);
   EXPECT_LE(pressure.reclaims, 2U);
   EXPECT_EQ(pressure.events, kRequests);
-  EXPECT_EQ(pressure.reclaims + pressure.coalesced, pressure.events)
-      << "an event without a reclaim of its own is a coalesced one";
+  // An event without a reclaim of its own is a coalesced one; one request may have run both.
+  EXPECT_GE(pressure.reclaims + pressure.coalesced, pressure.events);
+  EXPECT_LT(pressure.coalesced, pressure.events);
 }
 
 TYPED_TEST(PressureContract, BurstSharesAReclaimThatFreesNothing) {
@@ -145,10 +145,11 @@ TYPED_TEST(PressureContract, BurstGetsTheRestOfTheChainWhenTheFirstIsServed) {
 
 TYPED_TEST(PressureContract, BurstOfWhichHalfCanBeServedServesHalf) {
   Burst<TypeParam> burst;
+  std::atomic<bool> first{true};
   RecordingCallback const callback([&](Lock& lock) {
     withoutLock(lock, [&] {
       burst.letOthersCome();
-      burst.box.garbage.clearOldest(kBlocks / 2);
+      if (first.exchange(false)) burst.box.garbage.clearOldest(kBlocks / 2);
     });
   });
   auto const handle = burst.box->registerMemoryPressureCallback(callback);

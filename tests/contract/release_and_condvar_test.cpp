@@ -77,7 +77,7 @@ TEST(ReleaseAndCondvar, GetsWhatOthersFreeInTheOrdinaryWay) {
 }
 
 TEST(ReleaseAndCondvar, WaitsForOthersUntilItsTimeIsOver) {
-  Box box;
+  Box box(oneRegion(), singleDomain(kCapacity), {.look_again = kLongestWait});
   auto held = box.hold(kBlocks);
   RecordingCallback const callback;
   auto const handle = box->registerMemoryPressureCallback(callback);

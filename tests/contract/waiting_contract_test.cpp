@@ -186,12 +186,10 @@ TYPED_TEST(PressureContract, PollsWhileItSleepsAndEndsWithWhatThePollThrows) {
   };
   options.poll_context = &polls;
   auto waiting = occupied.box.sleepingRequest(kBlock, 1, options);
-  waitUntil(
-      [&] {
-        occupied.box.clock->advance(milliseconds(50));
-        return waiting->done();
-      },
-      "the poll ends the wait");
+  for (std::size_t sleeps = 1; sleeps <= 3; ++sleeps) {
+    waitUntil([&] { return occupied.box.clock->parks() >= sleeps; }, "it sleeps until a poll");
+    occupied.box.clock->advance(milliseconds(50));
+  }
   EXPECT_THROW((void)waiting->get(), std::runtime_error);
   EXPECT_EQ(polls, 3);
   occupied.gate.open();

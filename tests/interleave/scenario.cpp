@@ -148,7 +148,8 @@ void World<Strategy>::build(WorldOptions const& options) {
   if constexpr (std::same_as<Strategy, ReleaseAndCondvar>) {
     allocator_ = std::make_unique<Allocator>(
         device_, allocator_options,
-        ReleaseAndCondvar::Options{.overtake_limit = options.overtake_limit});
+        ReleaseAndCondvar::Options{.overtake_limit = options.overtake_limit,
+                                   .look_again = options.look_again});
   } else {
     allocator_ = std::make_unique<Allocator>(device_, allocator_options);
   }

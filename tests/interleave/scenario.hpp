@@ -78,6 +78,7 @@ struct WorldOptions {
   Duration max_wait = std::chrono::hours(1);
   CallbackErrors callback_errors = CallbackErrors::as_cause;
   std::uint64_t overtake_limit = 1024;
+  Duration look_again = kLongestWait;
   Faults faults = {};
 };
 

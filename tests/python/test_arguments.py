@@ -100,6 +100,14 @@ ALLOCATOR = {
         (1.5, TypeError, "must be an int"),
         (None, TypeError, "must be an int"),
     ],
+    "look_again": [
+        (0, ValueError, "0.001 to 86400"),
+        (-1, ValueError, "0.001 to 86400"),
+        (float("nan"), ValueError, "0.001 to 86400"),
+        (HUGE, ValueError, "0.001 to 86400"),
+        ("1", TypeError, "must be a number"),
+        (None, TypeError, "must be a number"),
+    ],
     "callback_errors": [
         ("ignore", ValueError, "'cause', 'propagate'"),
         (None, TypeError, "must be a str"),

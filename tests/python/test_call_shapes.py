@@ -72,6 +72,8 @@ def test_the_edges_of_what_is_allowed(strategy):
         make(strategy, capacity="1MiB", max_wait=max_wait)
     for overtake_limit in (0, 2**63 - 1):
         make(strategy, capacity="1MiB", overtake_limit=overtake_limit)
+    for look_again in (0.001, 1, 86400):
+        make(strategy, capacity="1MiB", look_again=look_again)
     alloc = make(strategy, capacity=2**63, regions=1)
     assert alloc.memory_info()[1] == 16 * 2**30
     for priority in (-(2**31), 2**31 - 1):

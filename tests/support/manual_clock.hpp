@@ -2,8 +2,10 @@
 #pragma once
 // Time that stands still until a test moves it.
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -23,9 +25,9 @@ class ManualClock final : public Clock {
   [[nodiscard]] TimePoint now() const noexcept override { return TimePoint(Duration(now_.load())); }
 
   void park(sync::Parker& parker, TimePoint until) override {
-    Registration const registration(*this, parker);
+    Registration registration(*this, parker);
     runHook(before_park_);
-    if (now() < until) parker.park(kPatience);
+    if (registration.sleepsBefore(until)) parker.park(kPatience);
     runHook(after_park_);
     std::function<void()> const after_every_park = currentHook(after_every_park_);
     if (after_every_park) after_every_park();
@@ -34,13 +36,19 @@ class ManualClock final : public Clock {
   void advance(Duration length) {
     boost::unique_lock<boost::mutex> const lock(mutex_);
     now_ += length.count();
-    for (sync::Parker* const parker : parked_) parker->nudge();
+    for (Registration* const sleeper : parked_) sleeper->parker().nudge();
   }
 
   /// Threads inside park() now. One that was woken counts until it has returned.
   [[nodiscard]] std::size_t parked() const {
     boost::unique_lock<boost::mutex> const lock(mutex_);
     return parked_.size();
+  }
+  /// Of these, the ones that came to sleep, or slept again, after time last moved.
+  [[nodiscard]] std::size_t settled() const {
+    boost::unique_lock<boost::mutex> const lock(mutex_);
+    return static_cast<std::size_t>(std::ranges::count_if(
+        parked_, [this](Registration const* sleeper) { return sleeper->asleepAt(now()); }));
   }
   /// Calls of park() so far.
   [[nodiscard]] std::size_t parks() const {
@@ -49,6 +57,10 @@ class ManualClock final : public Clock {
   }
   void waitForParked(std::size_t count) const {
     waitUntil([&] { return parked() >= count; }, "enough threads sleep by the manual clock");
+  }
+
+  void waitForSettled(std::size_t count) const {
+    waitUntil([&] { return settled() == count; }, "enough threads sleep by the time that it is");
   }
 
   /// Has the next thread that comes to sleep run `hook` first: its mutex is free, it is not yet
@@ -64,19 +76,30 @@ class ManualClock final : public Clock {
    public:
     Registration(ManualClock& clock, sync::Parker& parker) : clock_(clock), parker_(parker) {
       boost::unique_lock<boost::mutex> const lock(clock_.mutex_);
-      clock_.parked_.push_back(&parker_);
+      clock_.parked_.push_back(this);
       ++clock_.parks_;
     }
     Registration(Registration const&) = delete;
     Registration& operator=(Registration const&) = delete;
     ~Registration() {
       boost::unique_lock<boost::mutex> const lock(clock_.mutex_);
-      std::erase(clock_.parked_, &parker_);
+      std::erase(clock_.parked_, this);
     }
+
+    /// Whether there is reason to sleep; notes that it is done.
+    [[nodiscard]] bool sleepsBefore(TimePoint until) {
+      boost::unique_lock<boost::mutex> const lock(clock_.mutex_);
+      if (clock_.now() >= until) return false;
+      asleep_at_ = clock_.now();
+      return true;
+    }
+    [[nodiscard]] bool asleepAt(TimePoint when) const { return asleep_at_ == when; }
+    [[nodiscard]] sync::Parker& parker() const { return parker_; }
 
    private:
     ManualClock& clock_;
     sync::Parker& parker_;
+    std::optional<TimePoint> asleep_at_;
   };
 
   void setHook(std::function<void()>& place, std::function<void()> hook) {
@@ -98,7 +121,7 @@ class ManualClock final : public Clock {
 
   sync::Atomic<Duration::rep> now_{0};
   mutable boost::mutex mutex_;
-  std::vector<sync::Parker*> parked_;
+  std::vector<Registration*> parked_;
   std::size_t parks_ = 0;
   std::function<void()> before_park_;
   std::function<void()> after_park_;

@@ -33,7 +33,7 @@ class FakeRequest final : public PressureRequest {
   Generation beginReclaim() override { return 0; }
   bool runNextCallback(Lock&, CallbackLock) override { return false; }
   [[nodiscard]] bool reclaimComplete() const noexcept override { return true; }
-  WaitEnd wait(Lock&, sync::Parker& parker) override {
+  WaitEnd wait(Lock&, sync::Parker& parker, Duration) override {
     return parker.park(sync::Duration(0)) ? WaitEnd::woken : WaitEnd::timed_out;
   }
 
@@ -47,7 +47,7 @@ class FakeRequest final : public PressureRequest {
 class WaitingRoomTest : public ::testing::Test {
  protected:
   void open(std::uint64_t overtake_limit) {
-    room = std::make_unique<WaitingRoom>(StrategyContext{mutex, statistics}, overtake_limit);
+    room = std::make_unique<WaitingRoom>(StrategyContext{mutex, statistics, *steadyClock()}, overtake_limit);
   }
   std::size_t enter(std::uint64_t need, Generation arrived = 0) {
     requests.push_back(std::make_unique<FakeRequest>(budget, need, arrived));

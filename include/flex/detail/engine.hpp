@@ -116,7 +116,7 @@ class Engine : public sync::Retired {
   }
 
   [[nodiscard]] StrategyContext strategyContext() noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
-    return {cell_.mutex, pressure_};
+    return {cell_.mutex, pressure_, *options_.clock};
   }
 
  private:

@@ -33,7 +33,8 @@ class Request final : public PressureRequest {
   [[nodiscard]] bool reclaimComplete() const noexcept override {
     return next_callback_ == chain_->size() && chain_did_its_work_;
   }
-  [[nodiscard]] WaitEnd wait(Lock& lock, sync::Parker& parker) override;
+  [[nodiscard]] WaitEnd wait(Lock& lock, sync::Parker& parker,
+                             Duration at_most = kLongestWait) override;
 
  private:
   class Inside;

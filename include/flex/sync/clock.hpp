@@ -12,6 +12,9 @@ namespace flex {
 using Duration = sync::Duration;
 using TimePoint = sync::TimePoint;
 
+/// Longest max_wait: every wait is bounded.
+inline constexpr Duration kLongestWait = std::chrono::hours(24);
+
 /// `now + length`, at most the last representable moment.
 [[nodiscard]] constexpr TimePoint saturatingAdd(TimePoint now, Duration length) noexcept {
   return length > TimePoint::max() - now ? TimePoint::max() : now + length;
