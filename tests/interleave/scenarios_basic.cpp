@@ -105,6 +105,28 @@ FLEXALLOC_SCENARIO(freeDuringReclaim, "another thread frees while one reclaims i
                    exhaustive);
 
 template <class S>
+void garbageAfterTheReclaim(World<S>& world) {
+  world.build({.blocks = 1,
+               .max_wait = std::chrono::seconds(5),
+               .look_again = std::chrono::milliseconds(100)});
+  auto& held = world.template own<Buffer>(world.tryGet(1));
+  auto& is_garbage = world.template own<Flag>(false);
+  world.callback([&held, &is_garbage](Lock& lock) {
+    lock.unlock();
+    if (is_garbage.exchange(false)) held.reset();
+    lock.lock();
+  });
+  world.thread([&world] {
+    Outcome outcome = world.request(1);
+    if (!World<S>::kHolds) world.require(outcome.served(), "false out-of-memory");
+    world.keep(std::move(outcome.buffer));
+  });
+  world.thread([&is_garbage] { is_garbage.store(true); });
+}
+FLEXALLOC_SCENARIO(garbageAfterTheReclaim, "what was in use becomes garbage; nobody else asks",
+                   exhaustive);
+
+template <class S>
 void freeByReclaimer(World<S>& world) {
   world.build({.blocks = 2});
   auto& cache = world.template own<Cache>();
