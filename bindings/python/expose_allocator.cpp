@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <flex/offset_device.hpp>
 #include <flex/simulated_device.hpp>
 
 #include "allocator.hpp"
@@ -33,16 +34,27 @@ std::optional<GcOptions> toGcOptions(bp::object const& gc) {
         fmt::format("gc must be True, False or GcOptions, not {}", Py_TYPE(gc.ptr())->tp_name));
 }
 
+/// The pointer that the Python object holds, null if it is no Device. Not a pointer of
+/// Boost.Python's making: that one would keep the Python object, and let go of it on whatever
+/// thread is the last.
+template <class Device>
+std::shared_ptr<flex::DeviceMemory> heldBy(bp::object const& object) {
+  bp::extract<std::shared_ptr<Device>&> held(object);
+  return held.check() ? held() : nullptr;
+}
+
 std::shared_ptr<flex::DeviceMemory> toDevice(bp::object const& device, bp::object const& capacity) {
   if (device.is_none()) {
     bp::object const size = capacity.is_none() ? bp::object("8GiB") : capacity;
     return std::make_shared<flex::SimulatedDevice>(toBytes(size, "capacity", flex::kGranule));
   }
-  if (bp::extract<std::shared_ptr<flex::DeviceMemory>> given(device); given.check()) {
+  std::shared_ptr<flex::DeviceMemory> given = heldBy<flex::SimulatedDevice>(device);
+  if (given == nullptr) given = heldBy<flex::OffsetDevice>(device);
+  if (given != nullptr) {
     if (!capacity.is_none()) {
       raise(PyExc_ValueError, "capacity and device exclude each other: the device has a capacity");
     }
-    return given();
+    return given;
   }
   raise(PyExc_TypeError, fmt::format("device must be SimulatedDevice, OffsetDevice or None, not {}",
                                      Py_TYPE(device.ptr())->tp_name));

@@ -121,6 +121,36 @@ TYPED_TEST(PressureContract, ReclaimsWhenTheDeviceRefuses) {
   EXPECT_GE(box.device->calls(), 2U);
 }
 
+// case 10
+TYPED_TEST(PressureContract, DeviceMayUseTheAllocatorUnderItsOwnLock) {
+  Sandbox<TypeParam> box(onDemand(2, kCapacity / 2));
+  boost::mutex lock_of_the_device;
+  std::atomic<int> calls{0};
+  auto const use = [&] {
+    boost::unique_lock<boost::mutex> const lock(lock_of_the_device);
+    ++calls;
+    (void)box->statistics();
+    box.garbage.clear();
+  };
+  std::vector<CompositeAddress> held = box.hold(1);
+  box.device->follow([&](std::uint64_t) {
+    use();
+    return DeviceAnswer::give;
+  });
+  box.device->beforeRelease(use);
+  Task<bool> other([&] {  // enters the device's lock while the allocator may be at work
+    for (int i = 0; i < 100; ++i) use();
+    return true;
+  });
+  box.garbage.add(box->allocate(kBlock));
+  held.push_back(box->allocate(kCapacity / 2));
+  held.clear();
+  EXPECT_EQ(box->trim(), kCapacity);
+  EXPECT_TRUE(other.get());
+  EXPECT_GE(calls, 103);
+  box.device->beforeRelease(nullptr);
+}
+
 // A device that failed once is asked again. // case 89
 TYPED_TEST(PressureContract, StrongGuaranteeWhenTheDeviceThrowsAtCallN) {
   for (std::uint64_t n = 1; n <= 4; ++n) {

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The devices that regions come from, with the limits of real firmware."""
 
+import gc
+import sys
 import time
 
 import pytest
@@ -149,3 +151,15 @@ def test_a_device_refuses(name, arguments, error, text):
     with pytest.raises(error, match=text) as caught:
         getattr(spyre_alloc, name)(**arguments)
     assert type(caught.value) is error
+
+
+def test_the_last_reference_to_a_device_may_die_on_a_native_thread(strategy):  # case 11
+    device = spyre_alloc.SimulatedDevice(capacity="64KiB")
+    references = sys.getrefcount(device)
+    alloc = spyre_alloc.SpyreAllocator(strategy, device=device, regions=1)
+    buffer = alloc.allocate(128)
+    assert sys.getrefcount(device) == references, "native code would drop it without the GIL"
+    worker = spyre_alloc.NativeWorker(alloc, 128)
+    del device, alloc, buffer
+    gc.collect()
+    worker.stop()
