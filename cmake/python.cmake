@@ -3,7 +3,8 @@
 # How an extension module is built and laid out, so that `PYTHONPATH=<build>/python` imports the
 # package as an installed one would be.
 
-find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter Development.Module)
+find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter Development.Module
+             OPTIONAL_COMPONENTS Development.Embed)
 find_package(Boost 1.74 REQUIRED
              COMPONENTS thread chrono python${Python3_VERSION_MAJOR}${Python3_VERSION_MINOR})
 
