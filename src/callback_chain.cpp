@@ -91,6 +91,7 @@ CallbackChain::Snapshot CallbackChain::snapshot() const {
 }
 
 void CallbackChain::resetAfterFork() noexcept {
+  new (&run_ended_) sync::RawCondition;  // whoever waits there does not exist here
   std::erase_if(runs_, [](RunRecord const& run) { return run.thread != sync::thisThread(); });
 }
 

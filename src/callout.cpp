@@ -22,6 +22,13 @@ Callout* Callout::find(Engine const& engine) noexcept {
   return nullptr;
 }
 
+bool Callout::holds(sync::Mutex const& mutex) noexcept {
+  for (Callout* callout = innermost; callout != nullptr; callout = callout->outer_) {
+    if (callout->lock_.owns(mutex)) return true;
+  }
+  return false;
+}
+
 std::uint32_t Callout::count(Engine const& engine) noexcept {
   std::uint32_t count = 0;
   for (Callout* callout = innermost; callout != nullptr; callout = callout->outer_) {

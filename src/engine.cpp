@@ -27,7 +27,6 @@ AllocatorOptions requireValid(AllocatorOptions options) {
 Engine::Engine(std::shared_ptr<DeviceMemory> device, AllocatorOptions options)
     : device_(requireDevice(std::move(device))),
       options_(requireValid(std::move(options))),
-      lease_(*this),
       cell_(lease_.cell),
       pool_(options_, device_->topology(), device_->maxRegionBytes(), this) {
   acquireUpfront();
@@ -140,7 +139,7 @@ void Engine::afterRelease() noexcept {
 void Engine::retireIfUnused() noexcept {
   if (retired_ || pool_.liveAddresses() != 0 || requests_inside_ != 0) return;
   retired_ = true;
-  cell_.retire(std::unique_ptr<sync::Retired>(this));
+  cell_.moveOut(std::unique_ptr<sync::Retired>(this));
 }
 
 // ---------------------------------------------------------------------------- other calls

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstddef>
 #include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include <pthread.h>
@@ -8,13 +10,15 @@
 #include <flex/detail/callout.hpp>
 #include <flex/detail/engine.hpp>
 #include <flex/detail/lock_cell.hpp>
+#include <flex/sync/fork_mutex.hpp>
 
 namespace flex::detail {
 namespace {
 
 struct Registry {
   sync::RawMutex mutex;
-  std::vector<std::unique_ptr<LockCell>> cells;
+  LockCell* newest = nullptr;  ///< of all cells, linked through older()
+  std::size_t count = 0;
   std::vector<LockCell*> vacant;
 };
 
@@ -30,18 +34,23 @@ Registry& registry() {
 
 void prepareFork() noexcept {
   registry().mutex.lock();
-  for (auto const& cell : registry().cells) cell->lockForFork();
+  for (LockCell* cell = registry().newest; cell != nullptr; cell = cell->older()) {
+    cell->lockForFork();
+  }
 }
 
-void afterForkInParent() noexcept {
-  for (auto const& cell : registry().cells) cell->unlockAfterFork(false);
+// Letting go of a cell does what was deferred meanwhile, which may end an engine, which gives its
+// cell back to the registry: so the registry is free by then.
+void afterFork(bool in_child) noexcept {
+  LockCell* const newest = registry().newest;
   registry().mutex.unlock();
+  for (LockCell* cell = newest; cell != nullptr; cell = cell->older()) {
+    cell->unlockAfterFork(in_child);
+  }
 }
 
-void afterForkInChild() noexcept {
-  for (auto const& cell : registry().cells) cell->unlockAfterFork(true);
-  registry().mutex.unlock();
-}
+void afterForkInParent() noexcept { afterFork(false); }
+void afterForkInChild() noexcept { afterFork(true); }
 
 // A deferred block's link, in its own node: link_next is the next node, link_previous its region.
 std::uint64_t encode(std::uint32_t region, NodeIndex node) noexcept {
@@ -50,33 +59,46 @@ std::uint64_t encode(std::uint32_t region, NodeIndex node) noexcept {
 
 }  // namespace
 
-LockCell& LockCell::take(Engine& tenant) {
+LockCell& LockCell::take() {
   Registry& all = registry();
+  sync::ForkMutex::installForkHandlers();
   static int const handlers = ::pthread_atfork(&prepareFork, &afterForkInParent, &afterForkInChild);
   if (handlers != 0) throw std::bad_alloc();
   sync::RawUniqueLock const lock(all.mutex);
   if (all.vacant.empty()) {
-    all.vacant.reserve(all.cells.size() + 1);  // so that giveBack() never needs memory
-    all.cells.push_back(std::make_unique<LockCell>());
-    all.vacant.push_back(all.cells.back().get());
+    all.vacant.reserve(all.count + 1);  // so that giveBack() never needs memory
+    auto* const made = new LockCell;
+    made->older_ = std::exchange(all.newest, made);
+    ++all.count;
+    all.vacant.push_back(made);
   }
   LockCell& cell = *all.vacant.back();
   all.vacant.pop_back();
-  cell.tenant_ = &tenant;
   return cell;
 }
 
 void LockCell::giveBack() noexcept {
   Registry& all = registry();
   sync::RawUniqueLock const lock(all.mutex);
-  tenant_ = nullptr;
   all.vacant.push_back(this);
+}
+
+// Only a fork may hold the mutex now, so also an attached thread may wait for it.
+void LockCell::moveIn(Engine& tenant) noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
+  mutex.lockForFork();
+  tenant_ = &tenant;
+  mutex.unlock();
+}
+
+void LockCell::moveOut(std::unique_ptr<sync::Retired> tenant) noexcept
+    FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
+  tenant_ = nullptr;
+  retire(std::move(tenant));
 }
 
 // The forking thread may be inside a callback that holds the mutex.
 void LockCell::lockForFork() noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
-  Callout const* const callout = tenant_ != nullptr ? Callout::find(*tenant_) : nullptr;
-  held_before_fork_ = callout != nullptr && callout->lock().owned();
+  held_before_fork_ = Callout::holds(mutex);
   if (!held_before_fork_) mutex.lockForFork();
   if (tenant_ != nullptr) tenant_->chain()->lockForFork();
 }

@@ -13,7 +13,9 @@ class FlexAllocator<Strategy>::StrategyEngine final : public detail::Engine {
   StrategyEngine(std::shared_ptr<DeviceMemory> device, AllocatorOptions options,
                  StrategyOptions const& strategy_options)
       : Engine(std::move(device), std::move(options)),
-        strategy_(strategyContext(), strategy_options) {}
+        strategy_(strategyContext(), strategy_options) {
+    open();
+  }
 
   /// The fast path: one lock, one search. No block: take the slow one.
   [[nodiscard]] detail::BlockHandle placeAtOnce(std::uint64_t nbytes) noexcept {

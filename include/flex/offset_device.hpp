@@ -4,6 +4,7 @@
 
 #include <flex/bytes.hpp>
 #include <flex/device_memory.hpp>
+#include <flex/sync/fork_mutex.hpp>
 #include <flex/sync/primitives.hpp>
 
 namespace flex {
@@ -26,7 +27,7 @@ class OffsetDevice final : public DeviceMemory {
 
  private:
   DeviceTopology const topology_;
-  sync::RawMutex mutex_;
+  sync::ForkMutex mutex_;
   std::vector<std::uint64_t> used_by_domain_;
   DeviceAddress next_ = kGiB;
 };

@@ -7,6 +7,7 @@
 
 #include <flex/bytes.hpp>
 #include <flex/device_memory.hpp>
+#include <flex/sync/fork_mutex.hpp>
 #include <flex/sync/primitives.hpp>
 
 namespace flex {
@@ -54,7 +55,7 @@ class SimulatedDevice final : public DeviceMemory {
 
  private:
   SimulatedDeviceOptions const options_;
-  mutable sync::RawMutex mutex_;
+  mutable sync::ForkMutex mutex_;
   std::map<DeviceAddress, DeviceRegion> regions_;
   std::vector<std::uint64_t> used_by_domain_;
   std::uint64_t used_ = 0;

@@ -15,7 +15,7 @@ std::uint64_t OffsetDevice::maxRegionBytes() const noexcept {
 }
 
 std::optional<DeviceRegion> OffsetDevice::tryAllocate(std::uint64_t nbytes, DomainId domain) {
-  sync::RawUniqueLock const lock(mutex_);
+  sync::RawUniqueLock const lock(mutex_.raw());
   if (domain >= used_by_domain_.size() || nbytes == 0 ||
       nbytes > topology_.domain_capacity[domain] - used_by_domain_[domain]) {
     return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<DeviceRegion> OffsetDevice::tryAllocate(std::uint64_t nbytes, Doma
 }
 
 void OffsetDevice::release(DeviceRegion const& region) noexcept {
-  sync::RawUniqueLock const lock(mutex_);
+  sync::RawUniqueLock const lock(mutex_.raw());
   used_by_domain_[region.domain] -= region.nbytes;
 }
 

@@ -33,7 +33,7 @@ std::uint64_t SimulatedDevice::maxRegionBytes() const noexcept {
 
 std::optional<DeviceRegion> SimulatedDevice::tryAllocate(std::uint64_t nbytes, DomainId domain) {
   if (options_.latency > sync::Duration::zero()) std::this_thread::sleep_for(options_.latency);
-  sync::RawUniqueLock const lock(mutex_);
+  sync::RawUniqueLock const lock(mutex_.raw());
   if (++calls_ == failing_call_) return std::nullopt;
   if (domain >= used_by_domain_.size() || nbytes == 0) return std::nullopt;
   std::uint64_t& used = used_by_domain_[domain];
@@ -59,7 +59,7 @@ std::optional<DeviceRegion> SimulatedDevice::tryAllocate(std::uint64_t nbytes, D
 
 void SimulatedDevice::release(DeviceRegion const& region) noexcept {
   {
-    sync::RawUniqueLock const lock(mutex_);
+    sync::RawUniqueLock const lock(mutex_.raw());
     if (regions_.erase(region.base) == 0) return;
     used_by_domain_[region.domain] -= region.nbytes;
     used_ -= region.nbytes;
@@ -72,17 +72,17 @@ std::byte* SimulatedDevice::hostPointer(DeviceAddress address) const noexcept {
 }
 
 std::uint64_t SimulatedDevice::calls() const noexcept {
-  sync::RawUniqueLock const lock(mutex_);
+  sync::RawUniqueLock const lock(mutex_.raw());
   return calls_;
 }
 
 void SimulatedDevice::failOnCall(std::uint64_t nth_from_now) noexcept {
-  sync::RawUniqueLock const lock(mutex_);
+  sync::RawUniqueLock const lock(mutex_.raw());
   failing_call_ = nth_from_now == 0 ? 0 : calls_ + nth_from_now;
 }
 
 std::uint64_t SimulatedDevice::bytesInUse() const noexcept {
-  sync::RawUniqueLock const lock(mutex_);
+  sync::RawUniqueLock const lock(mutex_.raw());
   return used_;
 }
 

@@ -25,6 +25,9 @@ class Callout {
   /// How many callbacks of `engine` this thread is inside of.
   [[nodiscard]] static std::uint32_t count(Engine const& engine) noexcept;
 
+  /// Whether this thread is inside a callback that holds `mutex`.
+  [[nodiscard]] static bool holds(sync::Mutex const& mutex) noexcept;
+
   [[nodiscard]] Lock& lock() const noexcept { return lock_; }
 
  private:

@@ -102,6 +102,9 @@ class Engine : public sync::Retired {
   void resetAfterFork() noexcept;
 
  protected:
+  /// The last thing that the constructor of the derived class does.
+  void open() noexcept { cell_.moveIn(*this); }
+
   // What FlexAllocator knows and this class does not. Called with the mutex held.
   virtual bool admit() noexcept = 0;
   virtual void onServedAtOnce() noexcept = 0;

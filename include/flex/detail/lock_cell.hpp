@@ -2,6 +2,8 @@
 #pragma once
 // An allocator's mutex and the frees that wait for it, in memory that is never given back.
 
+#include <memory>
+
 #include <flex/detail/block_list.hpp>
 #include <flex/detail/region.hpp>
 #include <flex/sync/mutex.hpp>
@@ -18,10 +20,16 @@ class Engine;
 class LockCell final : public sync::DeferredWork {
  public:
   LockCell() = default;
-  /// A cell for `tenant`, locked to nobody. Throws std::bad_alloc.
-  [[nodiscard]] static LockCell& take(Engine& tenant);
-  /// Gives the cell to the next tenant. Requires: no block of the tenant is used or deferred.
+  /// A cell without a tenant, locked to nobody. Throws std::bad_alloc.
+  [[nodiscard]] static LockCell& take();
+  /// Gives the cell to the next one who takes. Requires: it has no tenant.
   void giveBack() noexcept;
+
+  /// The tenant is complete: its blocks may be deferred from now on, and forks may look at it.
+  void moveIn(Engine& tenant) noexcept;
+  /// The tenant goes, and is destroyed as DeferredWork::retire has it. Requires: the mutex is held,
+  /// and no block of the tenant is used or deferred.
+  void moveOut(std::unique_ptr<sync::Retired> tenant) noexcept;
 
   /// Leaves a block to whoever holds the mutex. Lock-free; needs no memory: the link is in the
   /// block's own node. Requires: the block is used, by the caller alone.
@@ -32,19 +40,22 @@ class LockCell final : public sync::DeferredWork {
   /// Around fork(), from the registry's handlers.
   void lockForFork() noexcept;
   void unlockAfterFork(bool in_child) noexcept;
+  /// The cell that was made before this one; never changes.
+  [[nodiscard]] LockCell* older() const noexcept { return older_; }
 
   sync::Mutex mutex{*this};
 
  private:
-  Engine* tenant_ = nullptr;
+  LockCell* older_ = nullptr;
+  Engine* tenant_ FLEXALLOC_GUARDED_BY(mutex) = nullptr;
   bool held_before_fork_ = false;
 };
 
-/// A tenant's hold on its cell.
+/// An engine's hold on its cell.
 class LockCellLease {
  public:
   /// Throws std::bad_alloc.
-  explicit LockCellLease(Engine& tenant) : cell(LockCell::take(tenant)) {}
+  LockCellLease() : cell(LockCell::take()) {}
   LockCellLease(LockCellLease const&) = delete;
   LockCellLease& operator=(LockCellLease const&) = delete;
   ~LockCellLease() { cell.giveBack(); }

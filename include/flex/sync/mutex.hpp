@@ -161,6 +161,9 @@ class FLEXALLOC_SCOPED_CAPABILITY Lock {
 
   [[nodiscard]] bool owned() const noexcept { return owned_; }
   [[nodiscard]] bool owns_lock() const noexcept { return owned_; }  ///< as std::unique_lock has it
+  [[nodiscard]] bool owns(sync::Mutex const& mutex) const noexcept {
+    return owned_ && &mutex_ == &mutex;
+  }
 
  private:
   sync::Mutex& mutex_;
