@@ -17,6 +17,7 @@ namespace bp = boost::python;
 
 namespace {
 
+/// The mutex is held while attached only, so that a fork, which is attached too, finds it free.
 struct Instances {
   boost::mutex mutex;
   std::vector<std::weak_ptr<spyre::AnyAllocator>> list;
@@ -102,6 +103,7 @@ void Allocator::stopAll() noexcept {
     boost::lock_guard<boost::mutex> const guard(instances().mutex);
     list = instances().list;
   }
+  Detached const detached;
   for (auto const& instance : list) {
     if (auto const allocator = instance.lock()) {
       allocator->stopWaiting(flex::FailureReason::interpreter_finalizing);

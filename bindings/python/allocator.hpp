@@ -68,7 +68,7 @@ class Allocator {
 
   /// Remembers which thread is the main one. Call at import, attached.
   static void initialise();
-  /// Ends all waiting in every allocator there is. For the end of the interpreter.
+  /// Ends all waiting in every allocator there is, detached. For the end of the interpreter.
   static void stopAll() noexcept;
 
  private:

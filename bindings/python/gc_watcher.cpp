@@ -107,10 +107,12 @@ GcWatcher::Outcome GcWatcher::collect(int generation, std::chrono::nanoseconds p
   }
 }
 
-void GcWatcher::resetAfterFork() noexcept {
-  new (&mutex_) boost::mutex;  // whoever held it does not exist here
-  new (&stopped_) boost::condition_variable;
-  if (!collectingHere()) collecting_thread_ = 0;
+void GcWatcher::unlockAfterFork(bool in_child) noexcept {
+  if (in_child) {
+    new (&stopped_) boost::condition_variable;  // whoever waits there does not exist here
+    if (!collectingHere()) collecting_thread_ = 0;
+  }
+  mutex_.unlock();
 }
 
 Py_ssize_t GcWatcher::frozenCount() const noexcept {

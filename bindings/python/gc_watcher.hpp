@@ -24,8 +24,9 @@ class GcWatcher {
   /// Starts to listen. Requires: attached. Returns false with a Python error set.
   [[nodiscard]] bool install() noexcept;
 
-  /// In a forked child, attached: the other threads' collections ended with the fork.
-  void resetAfterFork() noexcept;
+  /// Around fork(). The other threads' collections do not exist in the child.
+  void lockForFork() noexcept { mutex_.lock(); }
+  void unlockAfterFork(bool in_child) noexcept;
 
   /// What one gc.collect() did.
   enum class Outcome : std::uint8_t {

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <thread>
 
+#include <boost/thread/lock_guard.hpp>
+#include <boost/thread/mutex.hpp>
 #include <unistd.h>
 
 #include <flex/sync/lock_rules.hpp>
@@ -16,6 +18,13 @@ std::atomic<bool> closed{false};
 /// Threads between asking whether they may attach and having detached again. closeInterpreter()
 /// waits for them: a check alone would race with the end of the interpreter.
 std::atomic<int> attaching{0};
+
+/// Held while a thread state is made. CPython does that under a lock of its own without the GIL, so
+/// a fork may hit it; up to 3.11 the child takes that lock before it makes it anew, and hangs.
+boost::mutex& makingThreadState() noexcept {
+  static boost::mutex& mutex = *new boost::mutex;
+  return mutex;
+}
 
 bool finalizing() noexcept {
 #if PY_VERSION_HEX >= 0x030D0000
@@ -67,16 +76,38 @@ Attached::Attached() noexcept {
     return;
   }
   flex::sync::assertMayAttach("attaching to the interpreter");
-  parkingIfEnded([this] { state_ = PyGILState_Ensure(); });
+  if (PyGILState_GetThisThreadState() == nullptr) {
+    boost::lock_guard<boost::mutex> const guard(makingThreadState());
+    own_ = PyThreadState_New(PyInterpreterState_Main());
+  }
+  parkingIfEnded([this] {
+    if (own_ != nullptr) {
+      PyEval_RestoreThread(own_);
+    } else {
+      state_ = PyGILState_Ensure();
+    }
+  });
 }
 
 Attached::~Attached() {
   if (!ok_) return;
-  parkingIfEnded([this] { PyGILState_Release(state_); });
+  parkingIfEnded([this] {
+    if (own_ != nullptr) {
+      PyThreadState_Clear(own_);
+      PyThreadState_DeleteCurrent();
+    } else {
+      PyGILState_Release(state_);
+    }
+  });
   --attaching;
 }
 
-void forgetAttachingThreads() noexcept { attaching = 0; }
+void lockForFork() noexcept { makingThreadState().lock(); }
+
+void unlockAfterFork(bool in_child) noexcept {
+  if (in_child) attaching = 0;
+  makingThreadState().unlock();
+}
 
 void closeInterpreter() noexcept {
   closed = true;

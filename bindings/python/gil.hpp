@@ -72,6 +72,7 @@ class Attached {
 
  private:
   bool ok_;
+  PyThreadState* own_ = nullptr;  ///< made for this thread, which Python had never seen
   PyGILState_STATE state_{};
 };
 
@@ -79,8 +80,10 @@ class Attached {
 /// second) until threads that are attached through Attached have left. Requires: attached.
 void closeInterpreter() noexcept;
 
-/// In a forked child: the threads that were attaching do not exist here.
-void forgetAttachingThreads() noexcept;
+/// Around fork(): no thread is in the middle of making itself known to Python, and in the child
+/// nobody but this thread attaches.
+void lockForFork() noexcept;
+void unlockAfterFork(bool in_child) noexcept;
 
 /// Whether closeInterpreter() was called, or the interpreter is finalizing or gone.
 [[nodiscard]] bool interpreterClosed() noexcept;

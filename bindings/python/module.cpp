@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <new>
 #include <string>
 
 #include <boost/python.hpp>
+#include <pthread.h>
 
 #include <flex/bytes.hpp>
 #include <flex/sync/lock_rules.hpp>
@@ -29,18 +31,29 @@ void requireMainInterpreter() {
 }
 
 void onExit() {
-  {
-    Detached const detached;
-    Allocator::stopAll();
-  }
+  Allocator::stopAll();
   closeInterpreter();
 }
 
 std::uint64_t parseBytes(boost::python::object const& text) { return toBytes(text, "size", 0); }
 
-void onForkInChild() {
-  forgetAttachingThreads();
-  GcWatcher::instance().resetAfterFork();
+// Not by os.register_at_fork: what others registered there runs Python code, so collections may
+// begin in the child before it would be our turn.
+
+void prepareFork() noexcept {
+  lockForFork();
+  GcWatcher::instance().lockForFork();
+}
+
+void afterFork(bool in_child) noexcept {
+  GcWatcher::instance().unlockAfterFork(in_child);
+  unlockAfterFork(in_child);
+}
+
+void installForkHandlers() {
+  int const error = ::pthread_atfork(
+      &prepareFork, [] { afterFork(false); }, [] { afterFork(true); });
+  if (error != 0) throw std::bad_alloc();
 }
 
 }  // namespace
@@ -69,8 +82,6 @@ BOOST_PYTHON_MODULE(_core) {
   Allocator::initialise();
   if (!GcWatcher::instance().install()) bp::throw_error_already_set();
   flex::sync::setInterpreterProbe({.attached = &attached});
-  bp::dict fork_hooks;
-  fork_hooks["after_in_child"] = bp::make_function(bound<&onForkInChild>);
-  bp::import("os").attr("register_at_fork")(*bp::tuple(), **fork_hooks);
+  installForkHandlers();
   bp::import("atexit").attr("register")(bp::make_function(bound<&onExit>));
 }

@@ -72,8 +72,12 @@ bool NativeWorker::onItself() const noexcept {
   return thread_.get_id() == boost::this_thread::get_id();
 }
 
-void NativeWorker::requireOtherThread() const {
+void NativeWorker::requireThisProcess() const {
   if (::getpid() != process_) raise(PyExc_RuntimeError, "a NativeWorker ends with a fork");
+}
+
+void NativeWorker::requireOtherThread() const {
+  requireThisProcess();
   if (onItself()) raise(PyExc_RuntimeError, "a NativeWorker cannot wait for itself");
 }
 
@@ -91,6 +95,7 @@ void NativeWorker::join() {
 }
 
 bp::list NativeWorker::latencies() const {
+  requireThisProcess();  // in another the mutex may be held for ever
   std::vector<std::uint32_t> copy;
   {
     boost::lock_guard<boost::mutex> const guard(state_->mutex);

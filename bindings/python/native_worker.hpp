@@ -52,6 +52,7 @@ class NativeWorker {
                   std::size_t live, std::uint64_t iterations, flex::Duration pause);
 
   [[nodiscard]] bool onItself() const noexcept;
+  void requireThisProcess() const;
   void requireOtherThread() const;
 
   std::shared_ptr<State> state_ = std::make_shared<State>();
