@@ -10,6 +10,8 @@ option(FLEXALLOC_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(FLEXALLOC_BUILD_BENCHMARKS "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(FLEXALLOC_BUILD_PYTHON "Build the Python package spyre_alloc" ${PROJECT_IS_TOP_LEVEL})
 
+option(FLEXALLOC_BUILD_FUZZER "Build the tests as what libFuzzer drives, and only that (clang only)" OFF)
+
 option(FLEXALLOC_WERROR "Turn warnings into errors" OFF)
 option(FLEXALLOC_THREAD_SAFETY_ANALYSIS "Check lock annotations at compile time (clang only)" OFF)
 set(FLEXALLOC_SANITIZE "" CACHE STRING
