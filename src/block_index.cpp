@@ -17,23 +17,73 @@ void require(bool holds, char const* what, NodeIndex index) {
 
 }  // namespace
 
+// Without a branch: sizes are random, so one would be guessed wrong every third time.
+inline std::uint32_t BlockIndex::binFor(std::uint32_t size) noexcept {
+  auto const shift =
+      static_cast<std::uint32_t>(std::bit_width(size | kBinsPerDoubling)) - kMantissaBits - 1;
+  return shift * kBinsPerDoubling + (size >> shift);
+}
+
+[[gnu::always_inline]] inline NodeIndex BlockIndex::takeSpareNode() noexcept {
+  NodeIndex const index = spare_;
+  if (index == 0) return takeNewNode();
+  spare_ = nodes_[index].link_next;
+  ++blocks_;
+  return index;
+}
+
+NodeIndex BlockIndex::takeNewNode() noexcept {
+  if (high_water_ == nodes_.size() && !nodes_.tryGrow()) return 0;
+  ++blocks_;
+  return high_water_++;
+}
+
+[[gnu::always_inline]] inline void BlockIndex::giveSpareNode(NodeIndex index) noexcept {
+  --blocks_;
+  nodes_[index].state = kSpareState;
+  nodes_[index].link_next = spare_;
+  spare_ = index;
+}
+
+[[gnu::always_inline]] inline void BlockIndex::pushToBin(NodeIndex index) noexcept {
+  BlockNode& block = nodes_[index];
+  std::uint32_t const bin = binFor(block.size);
+  NodeIndex const head = bins_[bin];
+  block.state = bin;
+  block.link_next = head;
+  block.link_previous = 0;
+  nodes_[head].link_previous = index;  // harmless on the sentinel
+  bins_[bin] = index;
+  occupied_[bin / kBinsPerDoubling] |= 1U << (bin % kBinsPerDoubling);
+  occupied_doublings_ |= 1U << (bin / kBinsPerDoubling);
+}
+
+// Without branches: whether a block is its bin's first, or only one, is random.
+[[gnu::always_inline]] inline void BlockIndex::removeFromBin(NodeIndex index) noexcept {
+  NodeIndex const next = nodes_[index].link_next;
+  NodeIndex const previous = nodes_[index].link_previous;
+  std::uint32_t const bin = nodes_[index].state;
+  nodes_[next].link_previous = previous;
+  nodes_[previous].link_next = next;  // the first one writes the sentinel's
+  NodeIndex head = bins_[bin];
+  head = head == index ? next : head;
+  bins_[bin] = head;
+  std::uint32_t& word = occupied_[bin / kBinsPerDoubling];
+  word &= ~(static_cast<std::uint32_t>(head == 0) << (bin % kBinsPerDoubling));
+  occupied_doublings_ &= ~(static_cast<std::uint32_t>(word == 0) << (bin / kBinsPerDoubling));
+}
+
 // Every granule could be a block of its own; two more nodes for the sentinel and a split in flight.
 BlockIndex::BlockIndex(std::uint32_t granules)
     : nodes_(std::size_t{granules} + 2), granules_(granules), free_granules_(granules) {
   if (!nodes_.tryGrow()) throw std::bad_alloc();
-  nodes_[0].state = kUsedState;  // the sentinel never merges, so neighbours need no null checks
-  first_ = takeSpareNode();
-  BlockNode& whole = nodes_[first_];
+  nodes_[kSentinel].state = kUsedState;
+  NodeIndex const only = takeSpareNode();
+  BlockNode& whole = nodes_[only];
   whole = BlockNode{};
   whole.size = granules;
-  pushToBin(first_);
-}
-
-std::uint32_t BlockIndex::binFor(std::uint32_t size) noexcept {
-  if (size < kBinsPerDoubling) return size;
-  auto const exponent = static_cast<std::uint32_t>(std::bit_width(size)) - 1;
-  std::uint32_t const mantissa = (size >> (exponent - 5)) & (kBinsPerDoubling - 1);
-  return (exponent - 4) * kBinsPerDoubling + mantissa;
+  nodes_[kSentinel].next = only;
+  pushToBin(only);
 }
 
 std::uint32_t BlockIndex::firstOccupiedBin(std::uint32_t from) const noexcept {
@@ -50,13 +100,14 @@ std::uint32_t BlockIndex::firstOccupiedBin(std::uint32_t from) const noexcept {
   return doubling * kBinsPerDoubling + static_cast<std::uint32_t>(std::countr_zero(word));
 }
 
-NodeIndex BlockIndex::find(std::uint32_t size) noexcept {
+inline NodeIndex BlockIndex::find(std::uint32_t size) noexcept {
   if (size >= known_miss_) return 0;
   std::uint32_t const own_bin = binFor(size);
   NodeIndex candidate = bins_[own_bin];
-  for (std::uint32_t probe = 0; candidate != 0 && probe < kProbes; ++probe) {
+  if (candidate != 0) {
     if (nodes_[candidate].size >= size) return candidate;
     candidate = nodes_[candidate].link_next;
+    if (nodes_[candidate].size >= size) return candidate;  // the sentinel's is 0
   }
   std::uint32_t const bin = firstOccupiedBin(own_bin + 1);
   if (bin < kBins) return bins_[bin];
@@ -79,65 +130,53 @@ NodeIndex BlockIndex::allocate(std::uint32_t granules) noexcept {
   }
   NodeIndex const taken = takeSpareNode();
   if (taken == 0) return 0;
-  // The front becomes the new block, the free rest keeps its node and often its bin.
+  removeFromBin(found);
+  // The front becomes the new block, the free rest keeps its node.
   BlockNode& front = nodes_[taken];
   front.offset = block.offset;
   front.size = granules;
   front.previous = block.previous;
   front.next = found;
   front.state = kUsedState;
-  if (block.previous != 0) {
-    nodes_[block.previous].next = taken;
-  } else {
-    first_ = taken;
-  }
+  nodes_[block.previous].next = taken;
   block.previous = taken;
   block.offset += granules;
   block.size -= granules;
-  moveToRightBin(found);
+  pushToBin(found);
   free_granules_ -= granules;
   return taken;
 }
 
+// A neighbour that is free takes the block in, and of two the lower one: so the nodes that are
+// touched are those that had to be looked at in any case.
 void BlockIndex::free(NodeIndex index) noexcept {
   BlockNode& block = nodes_[index];
   free_granules_ += block.size;
   known_miss_ = kNoMiss;
   NodeIndex const below = block.previous;
   NodeIndex const above = block.next;
-  bool const merge_below = nodes_[below].state < kBins;
-  bool const merge_above = nodes_[above].state < kBins;
-  if (!merge_below && !merge_above) {
-    pushToBin(index);
-    return;
-  }
-  if (!merge_below) {  // the block above grows downwards over this one
-    BlockNode& upper = nodes_[above];
+  BlockNode& lower = nodes_[below];
+  BlockNode& upper = nodes_[above];
+  NodeIndex merged = index;
+  if (isFree(upper)) {
+    merged = above;
+    removeFromBin(above);
     upper.offset = block.offset;
     upper.size += block.size;
     upper.previous = below;
-    if (below != 0) {
-      nodes_[below].next = above;
-    } else {
-      first_ = above;
-    }
+    lower.next = above;
     giveSpareNode(index);
-    moveToRightBin(above);
-    return;
   }
-  BlockNode& lower = nodes_[below];
-  lower.size += block.size;
-  lower.next = above;
-  if (merge_above) {
-    BlockNode& upper = nodes_[above];
-    lower.size += upper.size;
-    lower.next = upper.next;
-    removeFromBin(above);
-    giveSpareNode(above);
+  if (isFree(lower)) {
+    BlockNode const& rest = nodes_[merged];
+    removeFromBin(below);
+    lower.size += rest.size;
+    lower.next = rest.next;
+    nodes_[rest.next].previous = below;
+    giveSpareNode(merged);
+    merged = below;
   }
-  if (lower.next != 0) nodes_[lower.next].previous = below;
-  giveSpareNode(index);
-  moveToRightBin(below);
+  pushToBin(merged);
 }
 
 std::uint32_t BlockIndex::largestFree() const noexcept {
@@ -156,61 +195,6 @@ std::size_t BlockIndex::metadataBytes() const noexcept {
   return high_water_ * sizeof(BlockNode) + sizeof(*this);
 }
 
-NodeIndex BlockIndex::takeSpareNode() noexcept {
-  ++blocks_;
-  if (spare_ != 0) {
-    NodeIndex const index = spare_;
-    spare_ = nodes_[index].link_next;
-    return index;
-  }
-  if (high_water_ == nodes_.size() && !nodes_.tryGrow()) {
-    --blocks_;
-    return 0;
-  }
-  return high_water_++;
-}
-
-void BlockIndex::giveSpareNode(NodeIndex index) noexcept {
-  --blocks_;
-  nodes_[index].state = kSpareState;
-  nodes_[index].link_next = spare_;
-  spare_ = index;
-}
-
-void BlockIndex::pushToBin(NodeIndex index) noexcept {
-  BlockNode& block = nodes_[index];
-  std::uint32_t const bin = binFor(block.size);
-  NodeIndex const head = bins_[bin];
-  block.state = bin;
-  block.link_next = head;
-  block.link_previous = 0;
-  nodes_[head].link_previous = index;  // harmless on the sentinel
-  bins_[bin] = index;
-  occupied_[bin / kBinsPerDoubling] |= 1U << (bin % kBinsPerDoubling);
-  occupied_doublings_ |= 1U << (bin / kBinsPerDoubling);
-}
-
-void BlockIndex::removeFromBin(NodeIndex index) noexcept {
-  BlockNode const& block = nodes_[index];
-  nodes_[block.link_next].link_previous = block.link_previous;
-  if (block.link_previous != 0) {
-    nodes_[block.link_previous].link_next = block.link_next;
-    return;
-  }
-  std::uint32_t const bin = block.state;
-  bins_[bin] = block.link_next;
-  if (block.link_next != 0) return;
-  std::uint32_t& word = occupied_[bin / kBinsPerDoubling];
-  word &= ~(1U << (bin % kBinsPerDoubling));
-  if (word == 0) occupied_doublings_ &= ~(1U << (bin / kBinsPerDoubling));
-}
-
-void BlockIndex::moveToRightBin(NodeIndex index) noexcept {
-  if (nodes_[index].state == binFor(nodes_[index].size)) return;
-  removeFromBin(index);
-  pushToBin(index);
-}
-
 void BlockIndex::checkInvariants() const {
   std::uint64_t expected_offset = 0;
   std::uint64_t free_sum = 0;
@@ -218,7 +202,7 @@ void BlockIndex::checkInvariants() const {
   std::uint32_t free_count = 0;
   NodeIndex below = 0;
   bool below_free = false;
-  for (NodeIndex index = first_; index != 0; index = nodes_[index].next) {
+  for (NodeIndex index = firstBlock(); index != 0; index = nodes_[index].next) {
     BlockNode const& block = nodes_[index];
     require(block.state != kSpareState, "a spare node is in the chain of blocks", index);
     require(block.previous == below, "the link to the block below is wrong", index);

@@ -63,35 +63,38 @@ class BlockIndex {
   /// Host memory that the blocks have needed so far, and the fixed tables.
   [[nodiscard]] std::size_t metadataBytes() const noexcept;
   /// The block at the region's start; follow `next` from there.
-  [[nodiscard]] NodeIndex firstBlock() const noexcept { return first_; }
+  [[nodiscard]] NodeIndex firstBlock() const noexcept { return nodes_[kSentinel].next; }
 
   /// Throws InvariantViolation: blocks tile the region, no two neighbours are free, bins and
   /// bitmaps hold exactly the free blocks, counters equal what a walk finds. Cost: a walk.
   void checkInvariants() const;
 
  private:
-  static constexpr std::uint32_t kBinsPerDoubling = 32;
+  /// Stands where a block has no neighbour, or none before it in its bin: never merges, and may be
+  /// written to, so that no link needs a null check. Its `next` is the region's first block.
+  static constexpr NodeIndex kSentinel = 0;
+  static constexpr std::uint32_t kMantissaBits = 5;
+  static constexpr std::uint32_t kBinsPerDoubling = 1U << kMantissaBits;
   static constexpr std::uint32_t kDoublings = 28;
   static constexpr std::uint32_t kBins = kBinsPerDoubling * kDoublings;
-  static constexpr std::uint32_t kProbes = 2;
   static constexpr std::uint32_t kNoMiss = 0xFFFF'FFFFU;
 
+  [[nodiscard]] static bool isFree(BlockNode const& block) noexcept { return block.state < kBins; }
   [[nodiscard]] static std::uint32_t binFor(std::uint32_t size) noexcept;
   [[nodiscard]] std::uint32_t firstOccupiedBin(std::uint32_t from) const noexcept;
   [[nodiscard]] NodeIndex find(std::uint32_t size) noexcept;
   [[nodiscard]] NodeIndex takeSpareNode() noexcept;
+  [[nodiscard]] NodeIndex takeNewNode() noexcept;
   void giveSpareNode(NodeIndex index) noexcept;
   void pushToBin(NodeIndex index) noexcept;
   void removeFromBin(NodeIndex index) noexcept;
-  void moveToRightBin(NodeIndex index) noexcept;
 
   StableArray<BlockNode> nodes_;
   std::array<NodeIndex, kBins> bins_{};
   std::array<std::uint32_t, kDoublings> occupied_{};  ///< one bit a bin
   std::uint32_t occupied_doublings_ = 0;              ///< one bit a word of occupied_
   NodeIndex spare_ = 0;                               ///< list of spare nodes, through link_next
-  std::uint32_t high_water_ = 1;                      ///< nodes ever used; node 0 is the sentinel
-  NodeIndex first_ = 0;
+  std::uint32_t high_water_ = 1;                      ///< nodes ever used, with the sentinel
   std::uint32_t blocks_ = 0;
   std::uint32_t granules_;
   std::uint32_t free_granules_;
