@@ -14,6 +14,9 @@ target_compile_options(
             -Wsign-conversion
             -Wold-style-cast
             -Wnon-virtual-dtor
+            # Gathers the words of a small record in a vector register, and so makes whoever reads
+            # one of them wait for all.
+            -fno-tree-slp-vectorize
             $<$<BOOL:${FLEXALLOC_WERROR}>:-Werror>)
 
 if(FLEXALLOC_THREAD_SAFETY_ANALYSIS)
