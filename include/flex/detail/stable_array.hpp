@@ -8,6 +8,12 @@
 
 namespace flex::detail {
 
+/// A huge page of the host. Elements that lie close in time lie anywhere in the array, so a large
+/// one on small pages would miss the processor's table of pages nearly always.
+inline constexpr std::size_t kHugePage = std::size_t{2} << 20U;
+/// Arrays that may become at least this large are laid on huge pages, if the host has any.
+inline constexpr std::size_t kHugeArray = 32 * kHugePage;
+
 /// Reserves host address space, without committing memory to it. Throws std::bad_alloc.
 [[nodiscard]] void* reserveAddressSpace(std::size_t nbytes);
 /// Makes a part of a reservation usable (zeroed, paid for when touched). False: no memory for it.
@@ -34,7 +40,7 @@ class StableArray {
   /// Makes room for at least one more element. False: the limit or the host's memory is reached.
   [[nodiscard]] bool tryGrow() noexcept {
     if (size_ == max_size_) return false;
-    std::size_t const wanted = size_ == 0 ? kFirstStep : 2 * size_;
+    std::size_t const wanted = size_ == 0 ? firstStep() : 2 * size_;
     std::size_t const grown = wanted < max_size_ ? wanted : max_size_;
     if (!commitAddressSpace(elements_, grown * sizeof(T))) return false;
     size_ = grown;
@@ -46,7 +52,9 @@ class StableArray {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
-  static constexpr std::size_t kFirstStep = 65536 / sizeof(T);
+  [[nodiscard]] std::size_t firstStep() const noexcept {
+    return (max_size_ * sizeof(T) < kHugeArray ? kHugePage / 32 : kHugePage) / sizeof(T);
+  }
 
   T* elements_;
   std::size_t max_size_;
