@@ -6,14 +6,7 @@
 namespace flex {
 
 void CompositeAddress::giveBack() noexcept {
-  detail::BlockHandle const first = blocks_[0];
-  if (blocks_.size() == 1) {
-    blocks_.clear();
-    first.region->owner->giveBack(first);
-  } else {
-    detail::BlockList const blocks = std::move(blocks_);
-    first.region->owner->giveBack(blocks);
-  }
+  blocks_[0].region->owner->giveBack(std::move(blocks_));
 }
 
 // Offset, size and user word of a used block change only with its owner, who is us.
@@ -25,6 +18,10 @@ Chunk CompositeAddress::describe(detail::BlockHandle block) const noexcept {
           .nbytes = node.size * kGranule,
           .region = block.region->id,
           .domain = block.region->where.domain};
+}
+
+DeviceAddress CompositeAddress::address() const noexcept {
+  return blocks_.empty() ? 0 : describe(blocks_[0]).address;
 }
 
 std::uint64_t CompositeAddress::reservedBytes() const noexcept {

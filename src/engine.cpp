@@ -67,7 +67,9 @@ void Engine::addRegion(DeviceRegion const& region, MemoryTypes types) {
 
 // ---------------------------------------------------------------------------- requests
 
-CompositeAddress Engine::allocateSlowly(Placement const& placement, RequestOptions const& options) {
+CompositeAddress Engine::allocateSlowly(std::uint64_t nbytes, AllocationDirective const& directive,
+                                        RequestOptions const& options) {
+  Placement const placement = makePlacement(nbytes, directive);
   options.validate();
   Request request(*this, placement, options);
   return request.run();
@@ -93,11 +95,15 @@ CompositeAddress Engine::tryAllocateAtOnce(Placement const& placement) {
 
 // The engine may be gone once a thread that does not hold the mutex has handed over its last block;
 // the cell is never.
-void Engine::giveBack(BlockHandle block) noexcept {
+void Engine::giveBack(BlockList&& blocks) noexcept {
+  if (blocks.isMany()) [[unlikely]]
+    return giveBackMany(BlockList(std::move(blocks)));
+  BlockHandle const block = blocks[0];
+  blocks.clear();
   // The miss on the block's node overlaps with the lock's atomic operation.
   block.region->index.prefetch(block.node);
   LockCell& cell = cell_;
-  if (cell.mutex.tryLock()) {
+  if (cell.mutex.tryLock()) [[likely]] {
     cell_.mutex.assertHeld();
     pool_.release(block);
     afterRelease();
@@ -108,7 +114,7 @@ void Engine::giveBack(BlockHandle block) noexcept {
   if (cell.mutex.tryLock()) cell.mutex.unlock();  // which does the work; else whoever holds it will
 }
 
-void Engine::giveBack(BlockList const& blocks) noexcept {
+void Engine::giveBackMany(BlockList const& blocks) noexcept {
   LockCell& cell = cell_;
   if (cell.mutex.tryLock()) {
     cell_.mutex.assertHeld();
@@ -127,8 +133,7 @@ void Engine::releaseDeferred(BlockHandle block) noexcept {
   pool_.release(block);
 }
 
-void Engine::afterRelease() noexcept {
-  onFree();
+void Engine::afterLastRelease() noexcept {
   if (pool_.timesEmptied() != times_emptied_) {
     times_emptied_ = pool_.timesEmptied();
     wakeAll();  // a sleeping request may exchange the region for a larger one

@@ -42,7 +42,7 @@ Request::Request(Engine& engine, Placement const& placement, RequestOptions cons
 }
 
 Request::~Request() {
-  if (served_ && !taken_) engine_.giveBack(blocks_);
+  if (served_ && !taken_) engine_.giveBack(std::move(blocks_));
 }
 
 // ---------------------------------------------------------------------------- the whole path

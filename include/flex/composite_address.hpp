@@ -16,7 +16,7 @@ class Engine;
 class Request;
 }  // namespace detail
 
-/// Owns the chunks of one allocation, in order; gives them back when destroyed. Move-only, 32
+/// Owns the chunks of one allocation, in order; gives them back when destroyed. Move-only, 16
 /// bytes.
 ///
 /// Freeing never waits and never fails: it may happen in a finalizer, in a callback, under a lock
@@ -31,11 +31,9 @@ class CompositeAddress {
   CompositeAddress& operator=(CompositeAddress const&) = delete;
   CompositeAddress(CompositeAddress&& other) noexcept = default;
   CompositeAddress& operator=(CompositeAddress&& other) noexcept {
-    if (this != &other) {
-      reset();
-      blocks_ = std::move(other.blocks_);
-      address_ = other.address_;
-    }
+    detail::BlockList taken(std::move(other.blocks_));
+    reset();
+    blocks_ = std::move(taken);
     return *this;
   }
   ~CompositeAddress() { reset(); }
@@ -48,7 +46,7 @@ class CompositeAddress {
   [[nodiscard]] explicit operator bool() const noexcept { return !blocks_.empty(); }
 
   /// Device address of the first chunk; 0 if this owns nothing.
-  [[nodiscard]] DeviceAddress address() const noexcept { return blocks_.empty() ? 0 : address_; }
+  [[nodiscard]] DeviceAddress address() const noexcept;
   /// Bytes that were asked for; 0 if this owns nothing.
   [[nodiscard]] std::uint64_t nbytes() const noexcept;
   /// Bytes of the blocks: nbytes() rounded up to the granule; 0 if this owns nothing.
@@ -61,16 +59,13 @@ class CompositeAddress {
   friend class detail::Engine;
   friend class detail::Request;
 
-  CompositeAddress(detail::BlockList&& blocks, DeviceAddress address) noexcept
-      : blocks_(std::move(blocks)), address_(address) {}
-  CompositeAddress(detail::BlockHandle block, DeviceAddress address) noexcept
-      : blocks_(block), address_(address) {}
+  explicit CompositeAddress(detail::BlockList&& blocks) noexcept : blocks_(std::move(blocks)) {}
+  explicit CompositeAddress(detail::BlockHandle block) noexcept : blocks_(block) {}
 
   void giveBack() noexcept;
   [[nodiscard]] Chunk describe(detail::BlockHandle block) const noexcept;
 
   detail::BlockList blocks_;
-  DeviceAddress address_ = 0;
 };
 
 }  // namespace flex

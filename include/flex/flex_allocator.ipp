@@ -25,11 +25,17 @@ class FlexAllocator<Strategy>::StrategyEngine final : public detail::Engine {
 
   /// The same, but waits for the mutex. Requires: not attached to an interpreter.
   [[nodiscard]] detail::BlockHandle placeNow(std::uint64_t nbytes) {
-    if (!mutex().tryLock()) {
+    if (!mutex().tryLock()) [[unlikely]] {
       if (detail::Callout::find(*this) != nullptr) return {};  // this thread may hold the mutex
       mutex().lock();
     }
     return placeAndUnlock(nbytes);
+  }
+
+  /// Apart, so that the fast path needs no room for what a request consists of.
+  [[nodiscard, gnu::cold, gnu::noinline]] CompositeAddress allocateAnywhereSlowly(
+      std::uint64_t nbytes) {
+    return allocateSlowly(nbytes, {}, {});
   }
 
  private:
@@ -81,8 +87,9 @@ FlexAllocator<Strategy>::~FlexAllocator() {
 
 template <PressureStrategy Strategy>
 CompositeAddress FlexAllocator<Strategy>::allocate(std::uint64_t nbytes) {
-  if (detail::BlockHandle const block = engine_->placeNow(nbytes)) return engine_->own(block);
-  return engine_->allocateSlowly(engine_->makePlacement(nbytes, {}), {});
+  if (detail::BlockHandle const block = engine_->placeNow(nbytes)) [[likely]]
+    return engine_->own(block);
+  return engine_->allocateAnywhereSlowly(nbytes);
 }
 
 template <PressureStrategy Strategy>
@@ -92,7 +99,7 @@ CompositeAddress FlexAllocator<Strategy>::allocate(std::uint64_t nbytes,
   if (detail::isPlain(directive)) {
     if (detail::BlockHandle const block = engine_->placeNow(nbytes)) return engine_->own(block);
   }
-  return engine_->allocateSlowly(engine_->makePlacement(nbytes, directive), options);
+  return engine_->allocateSlowly(nbytes, directive, options);
 }
 
 template <PressureStrategy Strategy>
@@ -130,11 +137,11 @@ std::optional<CompositeAddress> FlexAllocator<Strategy>::tryAllocateAtOnce(
 
 template <PressureStrategy Strategy>
 DeallocateResult FlexAllocator<Strategy>::deallocate(CompositeAddress&& address) noexcept {
-  if (address && !engine_->owns(address)) {
+  if (!address) return DeallocateResult::empty;
+  if (!engine_->owns(address)) {
     engine_->noteMisuse();
     return DeallocateResult::foreign;
   }
-  if (!address) return DeallocateResult::empty;
   address.reset();
   return DeallocateResult::freed;
 }

@@ -19,8 +19,7 @@ struct BlockHandle {
   [[nodiscard]] explicit operator bool() const noexcept { return node != 0; }
 };
 
-/// Ordered blocks; one block needs no heap call, and no more room than a pointer and a half.
-/// Move-only.
+/// Ordered blocks; one block needs no heap call, and no more room than two pointers. Move-only.
 ///
 /// Thread-compatible: concurrent use of one object needs external locking.
 class BlockList {
@@ -28,50 +27,70 @@ class BlockList {
   BlockList() noexcept = default;
   /// One block.
   explicit BlockList(BlockHandle block) noexcept
-      : region_(block.region), node_(block.node), size_(1) {}
+      : where_{.region = block.region}, node_(block.node) {}
   BlockList(BlockList const&) = delete;
   BlockList& operator=(BlockList const&) = delete;
   BlockList(BlockList&& other) noexcept
-      : region_(other.region_),
-        node_(other.node_),
-        size_(std::exchange(other.size_, 0)),
-        many_(std::move(other.many_)) {}
+      : where_(other.where_), node_(std::exchange(other.node_, 0)) {}
   BlockList& operator=(BlockList&& other) noexcept {
-    region_ = other.region_;
-    node_ = other.node_;
-    size_ = std::exchange(other.size_, 0);
-    many_ = std::move(other.many_);
+    std::swap(where_, other.where_);
+    std::swap(node_, other.node_);
     return *this;
   }
-  ~BlockList() = default;
+  ~BlockList() {
+    if (isMany()) delete where_.many;
+  }
 
-  /// Room for `capacity` blocks in all. Requires: empty. Throws std::bad_alloc.
+  /// Room for `capacity` blocks in all. Requires: new. Throws std::bad_alloc.
   void reserve(std::size_t capacity) {
-    if (capacity > 1) many_ = std::make_unique<BlockHandle[]>(capacity);
+    if (capacity <= 1) return;
+    where_.many = new Many{std::make_unique<BlockHandle[]>(capacity)};
+    node_ = kMany;
   }
   /// Requires: room.
   void append(BlockHandle block) noexcept {
-    if (many_ != nullptr) {
-      many_[size_] = block;
+    if (isMany()) {
+      where_.many->blocks[where_.many->size++] = block;
     } else {
-      region_ = block.region;
+      where_.region = block.region;
       node_ = block.node;
     }
-    ++size_;
   }
-  void clear() noexcept { size_ = 0; }
+  /// Keeps the room.
+  void clear() noexcept {
+    if (isMany()) {
+      where_.many->size = 0;
+    } else {
+      node_ = 0;
+    }
+  }
 
-  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
-  [[nodiscard]] BlockHandle operator[](std::uint32_t index) const noexcept {
-    return many_ != nullptr ? many_[index] : BlockHandle{region_, node_};
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::uint32_t size() const noexcept {
+    return isMany() ? where_.many->size : static_cast<std::uint32_t>(node_ != 0);
   }
+  [[nodiscard]] BlockHandle operator[](std::uint32_t index) const noexcept {
+    return isMany() ? where_.many->blocks[index] : BlockHandle{where_.region, node_};
+  }
+  /// Whether there is room for more than one block.
+  [[nodiscard]] bool isMany() const noexcept { return node_ == kMany; }
 
  private:
-  Region* region_ = nullptr;  ///< of the only block, unless there is room for many
+  /// In place of a node. No region has as many.
+  static constexpr std::uint32_t kMany = 0xFFFF'FFFFU;
+
+  struct Many {
+    std::unique_ptr<BlockHandle[]> blocks;
+    std::uint32_t size = 0;
+  };
+
+  union {
+    Region* region;  ///< of the only block
+    Many* many;      ///< owned
+  } where_{nullptr};
+  /// Of the only block; 0: none; or kMany. One word says it all: a second one beside it would be
+  /// read together with it, and have to wait until both are written.
   std::uint32_t node_ = 0;
-  std::uint32_t size_ = 0;
-  std::unique_ptr<BlockHandle[]> many_;
 };
 
 }  // namespace flex::detail

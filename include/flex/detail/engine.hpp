@@ -39,7 +39,8 @@ class Engine : public sync::Retired {
 
   /// For requests that were not served at once. Blocks (not attached to an interpreter) for the
   /// mutex, for the gate, for memory, as long as the options allow; see Request::run for errors.
-  [[nodiscard]] CompositeAddress allocateSlowly(Placement const& placement,
+  [[nodiscard]] CompositeAddress allocateSlowly(std::uint64_t nbytes,
+                                                AllocationDirective const& directive,
                                                 RequestOptions const& options);
   /// Blocks for the mutex only. Empty if nothing fits or the strategy admits nobody now.
   [[nodiscard]] CompositeAddress tryAllocate(Placement const& placement);
@@ -48,16 +49,14 @@ class Engine : public sync::Retired {
 
   /// Owns the blocks from now on.
   [[nodiscard]] static CompositeAddress own(BlockHandle block) noexcept {
-    return {block, addressOf(block)};
+    return CompositeAddress(block);
   }
   [[nodiscard]] static CompositeAddress own(BlockList&& blocks) noexcept {
-    DeviceAddress const address = addressOf(blocks[0]);
-    return {std::move(blocks), address};
+    return CompositeAddress(std::move(blocks));
   }
 
-  /// Never blocks. The engine may be gone when it returns.
-  void giveBack(BlockHandle block) noexcept;
-  void giveBack(BlockList const& blocks) noexcept;
+  /// Takes the blocks of an allocation back. Never blocks. The engine may be gone when it returns.
+  void giveBack(BlockList&& blocks) noexcept;
   [[nodiscard]] bool owns(CompositeAddress const& address) const noexcept {
     return address.blocks_[0].region->owner == this;
   }
@@ -72,7 +71,11 @@ class Engine : public sync::Retired {
   }
   void releaseDeferred(BlockHandle block) noexcept FLEXALLOC_REQUIRES(mutex());
   /// Tells the strategy of frees, and retires the engine if that was its last block.
-  void afterRelease() noexcept FLEXALLOC_REQUIRES(mutex());
+  void afterRelease() noexcept FLEXALLOC_REQUIRES(mutex()) {
+    onFree();
+    if (closed_ || pool_.timesEmptied() != times_emptied_) [[unlikely]]
+      afterLastRelease();
+  }
 
   // --- the allocator's other calls
 
@@ -125,10 +128,6 @@ class Engine : public sync::Retired {
  private:
   friend class Request;
 
-  [[nodiscard]] static DeviceAddress addressOf(BlockHandle block) noexcept {
-    return block.region->where.base + block.region->index.node(block.node).offset * kGranule;
-  }
-
   /// A thread that waits until another one has finished asking the device for a region.
   struct GrowthWait : boost::intrusive::list_base_hook<> {
     sync::Parker parker;
@@ -152,6 +151,9 @@ class Engine : public sync::Retired {
   void acquireUpfront();
   /// Throws std::bad_alloc; the device has its region back then. Blocks in the device then.
   void addRegion(DeviceRegion const& region, MemoryTypes types) FLEXALLOC_REQUIRES(mutex());
+  void giveBackMany(BlockList const& blocks) noexcept;
+  /// What only the last free of a region, or of a closed allocator, entails.
+  void afterLastRelease() noexcept FLEXALLOC_REQUIRES(mutex());
   void retireIfUnused() noexcept FLEXALLOC_REQUIRES(mutex());
   void wakeEveryone() noexcept FLEXALLOC_REQUIRES(mutex());
   [[nodiscard]] Statistics describe() noexcept FLEXALLOC_REQUIRES(mutex());

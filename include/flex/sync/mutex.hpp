@@ -83,7 +83,7 @@ class FLEXALLOC_CAPABILITY("mutex") Mutex {
     return true;
   }
 
-  void unlock() FLEXALLOC_RELEASE() {
+  [[gnu::always_inline]] void unlock() FLEXALLOC_RELEASE() {
     noteMutexReleased();
     raw_.unlock();
     fenceAfterUnlock();
@@ -103,12 +103,14 @@ class FLEXALLOC_CAPABILITY("mutex") Mutex {
 
   /// Does what other threads left behind.
   void runDeferred() noexcept FLEXALLOC_REQUIRES(this) {
-    if (work_.pending()) work_.run();
+    if (work_.pending()) [[unlikely]]
+      work_.run();
   }
 
  private:
-  /// Does what was left while the mutex was held, unless another holder does.
-  void catchUp();
+  /// Does what was left while the mutex was held, unless another holder does. Out of line, so that
+  /// unlock() is short.
+  [[gnu::cold, gnu::noinline]] void catchUp();
   void workAndRelease() FLEXALLOC_RELEASE();
 
   RawMutex raw_;
