@@ -93,23 +93,7 @@ CompositeAddress Engine::tryAllocateAtOnce(Placement const& placement) {
   return own(std::move(blocks));
 }
 
-// The engine may be gone once a thread that does not hold the mutex has handed over its last block;
-// the cell is never.
-void Engine::giveBack(BlockList&& blocks) noexcept {
-  if (blocks.isMany()) [[unlikely]]
-    return giveBackMany(BlockList(std::move(blocks)));
-  BlockHandle const block = blocks[0];
-  blocks.clear();
-  // The miss on the block's node overlaps with the lock's atomic operation.
-  block.region->index.prefetch(block.node);
-  LockCell& cell = cell_;
-  if (cell.mutex.tryLock()) [[likely]] {
-    cell_.mutex.assertHeld();
-    pool_.release(block);
-    afterRelease();
-    cell.mutex.unlock();
-    return;
-  }
+void Engine::giveBackLater(LockCell& cell, BlockHandle block) noexcept {
   cell.defer(block);
   if (cell.mutex.tryLock()) cell.mutex.unlock();  // which does the work; else whoever holds it will
 }

@@ -142,7 +142,7 @@ DeallocateResult FlexAllocator<Strategy>::deallocate(CompositeAddress&& address)
     engine_->noteMisuse();
     return DeallocateResult::foreign;
   }
-  address.reset();
+  engine_->giveBack(std::move(address));
   return DeallocateResult::freed;
 }
 

@@ -14,6 +14,7 @@ static_assert(!std::is_copy_constructible_v<CompositeAddress>);
 static_assert(!std::is_copy_assignable_v<CompositeAddress>);
 static_assert(std::is_nothrow_move_constructible_v<CompositeAddress>);
 static_assert(std::is_nothrow_move_assignable_v<CompositeAddress>);
+static_assert(sizeof(CompositeAddress) == 2 * sizeof(void*));
 
 TEST(CompositeAddress, OwnsNothingByDefault) {
   CompositeAddress address;

@@ -25,6 +25,19 @@ TEST(StableArray, GrowsWithoutMovingAnything) {
   EXPECT_EQ(array[999'999], 0U) << "elements start as zero";
 }
 
+TEST(StableArray, LaysWhatMayBecomeLargeOnHugePages) {
+  constexpr std::size_t kElements = kHugeArray / sizeof(std::uint64_t) + 1;
+  StableArray<std::uint64_t> array(kElements);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&array[0]) % kHugePage, 0U);
+  ASSERT_TRUE(array.tryGrow());
+  EXPECT_EQ(array.size(), kHugePage / sizeof(std::uint64_t));
+  while (array.tryGrow()) {
+  }
+  ASSERT_EQ(array.size(), kElements);
+  array[kElements - 1] = 42;
+  EXPECT_EQ(array[kElements - 1], 42U);
+}
+
 TEST(StableArray, StopsAtItsLimit) {
   StableArray<std::uint32_t> array(3);
   EXPECT_TRUE(array.tryGrow());

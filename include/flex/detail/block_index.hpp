@@ -43,10 +43,10 @@ class BlockIndex {
   explicit BlockIndex(std::uint32_t granules);
 
   /// A used block of exactly `granules` (> 0), or 0: nothing fits, or no host memory for its node.
-  [[nodiscard]] NodeIndex allocate(std::uint32_t granules) noexcept;
+  [[nodiscard, gnu::always_inline]] NodeIndex allocate(std::uint32_t granules) noexcept;
 
   /// Makes a used block free and merges it with free neighbours at once.
-  void free(NodeIndex index) noexcept;
+  [[gnu::always_inline]] void free(NodeIndex index) noexcept;
 
   [[nodiscard]] BlockNode& node(NodeIndex index) noexcept { return nodes_[index]; }
   [[nodiscard]] BlockNode const& node(NodeIndex index) const noexcept { return nodes_[index]; }
@@ -82,12 +82,13 @@ class BlockIndex {
   [[nodiscard]] static bool isFree(BlockNode const& block) noexcept { return block.state < kBins; }
   [[nodiscard]] static std::uint32_t binFor(std::uint32_t size) noexcept;
   [[nodiscard]] std::uint32_t firstOccupiedBin(std::uint32_t from) const noexcept;
-  [[nodiscard]] NodeIndex find(std::uint32_t size) noexcept;
-  [[nodiscard]] NodeIndex takeSpareNode() noexcept;
+  [[nodiscard, gnu::always_inline]] NodeIndex find(std::uint32_t size) noexcept;
+  [[nodiscard, gnu::always_inline]] NodeIndex takeSpareNode() noexcept;
   [[nodiscard]] NodeIndex takeNewNode() noexcept;
-  void giveSpareNode(NodeIndex index) noexcept;
-  void pushToBin(NodeIndex index) noexcept;
-  void removeFromBin(NodeIndex index) noexcept;
+  [[gnu::always_inline]] void giveSpareNode(NodeIndex index) noexcept;
+  [[gnu::always_inline]] void pushToBin(NodeIndex index, std::uint32_t bin) noexcept;
+  [[gnu::always_inline]] void removeFromBin(NodeIndex index) noexcept;
+  [[gnu::always_inline]] void moveToRightBin(NodeIndex index) noexcept;
 
   StableArray<BlockNode> nodes_;
   std::array<NodeIndex, kBins> bins_{};
@@ -104,3 +105,5 @@ class BlockIndex {
 };
 
 }  // namespace flex::detail
+
+#include <flex/detail/block_index.ipp>

@@ -56,7 +56,10 @@ class Engine : public sync::Retired {
   }
 
   /// Takes the blocks of an allocation back. Never blocks. The engine may be gone when it returns.
-  void giveBack(BlockList&& blocks) noexcept;
+  [[gnu::always_inline]] void giveBack(BlockList&& blocks) noexcept;
+  [[gnu::always_inline]] void giveBack(CompositeAddress&& address) noexcept {
+    giveBack(std::move(address.blocks_));
+  }
   [[nodiscard]] bool owns(CompositeAddress const& address) const noexcept {
     return address.blocks_[0].region->owner == this;
   }
@@ -117,7 +120,8 @@ class Engine : public sync::Retired {
   virtual void resetStrategyAfterFork(bool reclaiming) noexcept = 0;
 
   /// One block of tensor memory, if it fits now. Requires: as MemoryPool::tryPlacePlain.
-  [[nodiscard]] BlockHandle placePlain(std::uint64_t nbytes) noexcept FLEXALLOC_REQUIRES(mutex()) {
+  [[nodiscard, gnu::always_inline]] BlockHandle placePlain(std::uint64_t nbytes) noexcept
+      FLEXALLOC_REQUIRES(mutex()) {
     return pool_.tryPlacePlain(nbytes);
   }
 
@@ -152,6 +156,8 @@ class Engine : public sync::Retired {
   /// Throws std::bad_alloc; the device has its region back then. Blocks in the device then.
   void addRegion(DeviceRegion const& region, MemoryTypes types) FLEXALLOC_REQUIRES(mutex());
   void giveBackMany(BlockList const& blocks) noexcept;
+  [[gnu::cold, gnu::noinline]] static void giveBackLater(LockCell& cell,
+                                                         BlockHandle block) noexcept;
   /// What only the last free of a region, or of a closed allocator, entails.
   void afterLastRelease() noexcept FLEXALLOC_REQUIRES(mutex());
   void retireIfUnused() noexcept FLEXALLOC_REQUIRES(mutex());
@@ -178,5 +184,23 @@ class Engine : public sync::Retired {
   /// Set once nobody may wait any more.
   std::optional<FailureReason> stop_reason_ FLEXALLOC_GUARDED_BY(cell_.mutex);
 };
+
+// The engine may be gone once a thread that does not hold the mutex has handed over its last block;
+// the cell is never.
+inline void Engine::giveBack(BlockList&& blocks) noexcept {
+  if (blocks.isMany()) [[unlikely]]
+    return giveBackMany(BlockList(std::move(blocks)));
+  BlockHandle const block = blocks[0];
+  blocks.clear();
+  // The miss on the block's node overlaps with the lock's atomic operation.
+  block.region->index.prefetch(block.node);
+  LockCell& cell = cell_;
+  if (!cell.mutex.tryLock()) [[unlikely]]
+    return giveBackLater(cell, block);
+  cell_.mutex.assertHeld();
+  pool_.release(block);
+  afterRelease();
+  cell.mutex.unlock();
+}
 
 }  // namespace flex::detail

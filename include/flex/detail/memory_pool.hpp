@@ -47,13 +47,15 @@ class MemoryPool {
 
   /// The same for what nearly all requests are: one block of tensor memory, anywhere. Requires:
   /// 0 < requested <= kLargestPlain.
-  [[nodiscard]] BlockHandle tryPlacePlain(std::uint64_t requested) noexcept {
+  [[nodiscard, gnu::always_inline]] BlockHandle tryPlacePlain(std::uint64_t requested) noexcept {
     std::uint64_t const nbytes = roundUpToGranule(requested);
     auto const granules = static_cast<std::uint32_t>(nbytes / kGranule);
-    BlockHandle const placed =
-        only_tensor_region_ != nullptr
-            ? BlockHandle{only_tensor_region_, only_tensor_region_->index.allocate(granules)}
-            : placeInDomain(granules, MemoryType::tensor, std::nullopt);
+    BlockHandle placed;
+    if (only_tensor_region_ != nullptr) [[likely]] {
+      placed = {only_tensor_region_, only_tensor_region_->index.allocate(granules)};
+    } else {
+      placed = placeInDomain(granules, MemoryType::tensor, std::nullopt);
+    }
     if (!placed) return {};
     placed.region->index.node(placed.node).user =
         BlockUse{static_cast<std::uint32_t>(nbytes - requested), true}.packed();
@@ -63,7 +65,7 @@ class MemoryPool {
   static constexpr std::uint64_t kLargestPlain = std::uint64_t{1} << 38U;
 
   /// Gives one block back.
-  void release(BlockHandle block) noexcept {
+  [[gnu::always_inline]] void release(BlockHandle block) noexcept {
     BlockNode const& node = block.region->index.node(block.node);
     BlockUse const use = BlockUse::unpack(node.user);
     auto const nbytes = static_cast<std::int64_t>(node.size * kGranule);
