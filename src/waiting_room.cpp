@@ -37,6 +37,12 @@ void WaitingRoom::wakeAll() noexcept {
   for (Place& place : places_) place.parker_.signal();
 }
 
+void WaitingRoom::wakeAllBut(PressureRequest const& awake) noexcept {
+  for (Place& place : places_) {
+    if (&place.request_ != &awake) place.parker_.signal();
+  }
+}
+
 void WaitingRoom::leave(Place& place) noexcept {
   bool const was_first = place.first();
   if (place.request_.served()) ++servings_;

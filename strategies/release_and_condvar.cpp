@@ -18,8 +18,8 @@ Duration requireInRange(Duration look_again) {
 /// Marks a reclaim in progress. However it ends, whoever still needs one is woken to take over.
 class ReleaseAndCondvar::Reclaiming {
  public:
-  Reclaiming(ReleaseAndCondvar& strategy, bool again) noexcept
-      : strategy_(strategy), began_(strategy.clock_.now()) {
+  Reclaiming(ReleaseAndCondvar& strategy, PressureRequest const& request, bool again) noexcept
+      : strategy_(strategy), request_(request), began_(strategy.clock_.now()) {
     strategy_.reclaiming_ = true;
     if (strategy_.servedSince()) strategy_.in_a_row_ = again ? 1 : 0;
     ++strategy_.in_a_row_;
@@ -32,11 +32,12 @@ class ReleaseAndCondvar::Reclaiming {
     strategy_.last_end_ = strategy_.clock_.now();
     Duration const nine_times = 9 * std::min(strategy_.last_end_ - began_, kLongestWait);
     strategy_.period_ = std::clamp(nine_times, strategy_.look_again_, kLongestWait);
-    strategy_.queue_.wakeAll();
+    strategy_.queue_.wakeAllBut(request_);
   }
 
  private:
   ReleaseAndCondvar& strategy_;
+  PressureRequest const& request_;
   TimePoint const began_;
 };
 
@@ -85,7 +86,7 @@ Verdict ReleaseAndCondvar::resolve(Lock& lock, PressureRequest& request) {
 }
 
 void ReleaseAndCondvar::reclaim(Lock& lock, PressureRequest& request, bool again) {
-  Reclaiming const reclaiming(*this, again);
+  Reclaiming const reclaiming(*this, request, again);
   Generation const generation = request.beginReclaim();
   while (request.runNextCallback(lock, CallbackLock::released)) {
     queue_.serve();

@@ -146,8 +146,8 @@ class SpyreAllocator:
         fallback_sizes: _Sizes | None = None,
         region_order: Literal["most-free", "least-free"] = "most-free",
         overtake_limit: SupportsIndex = 1024,
-        look_again: float = 0.1,
         callback_errors: Literal["cause", "propagate"] = "cause",
+        look_again: float = 0.1,
     ) -> None: ...
     @property
     def strategy(self) -> _Strategy: ...

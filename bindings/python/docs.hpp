@@ -8,8 +8,8 @@ namespace spyre_alloc::docs {
 inline constexpr char const* kAllocator =
     R"(SpyreAllocator(strategy='hold-mutex', capacity='8GiB', regions=7, device=None, max_wait=1.0,
                gc=True, acquisition='upfront', max_region='16GiB', fallback_sizes=None,
-               region_order='most-free', overtake_limit=1024, look_again=0.1,
-               callback_errors='cause')
+               region_order='most-free', overtake_limit=1024, callback_errors='cause',
+               look_again=0.1)
 
 Device memory, carved out of large regions. When none has room, the strategy decides who runs the
 pressure callbacks, who waits, and who gets what comes back.
@@ -42,12 +42,13 @@ region_order : {'most-free', 'least-free'}
     Which region is searched first; ties go to the lowest id.
 overtake_limit : int
     ``'release-condvar'``: how many requests may be served past the first waiting one.
-look_again : float
-    ``'release-condvar'``: seconds after which the first waiting request runs the callbacks again
-    if others were served meanwhile; after 20 times as long in any case. Slow callbacks stretch it.
 callback_errors : {'cause', 'propagate'}
     Whether an exception in a callback becomes the cause of the OutOfMemoryError, or is raised as
     it is.
+look_again : float
+    ``'release-condvar'``: seconds after which the first waiting request runs the callbacks again,
+    for what has become garbage since; at most every 20 times as long if nobody is served
+    meanwhile. Slow callbacks stretch it.
 
 Raises
 ------

@@ -97,8 +97,8 @@ std::shared_ptr<Allocator> make(bp::object const& strategy, bp::object const& ca
                                 bp::object const& max_wait, bp::object const& gc,
                                 bp::object const& acquisition, bp::object const& max_region,
                                 bp::object const& fallback_sizes, bp::object const& region_order,
-                                bp::object const& overtake_limit, bp::object const& look_again,
-                                bp::object const& callback_errors) {
+                                bp::object const& overtake_limit, bp::object const& callback_errors,
+                                bp::object const& look_again) {
   if (interpreterClosed()) raise(PyExc_RuntimeError, "the interpreter is shutting down");
   spyre::AnyAllocatorOptions options;
   flex::AllocatorOptions& allocator = options.allocator;
@@ -220,7 +220,7 @@ void exposeAllocator() {
                     bp::arg("gc") = true, bp::arg("acquisition") = "upfront",
                     bp::arg("max_region") = "16GiB", bp::arg("fallback_sizes") = none,
                     bp::arg("region_order") = "most-free", bp::arg("overtake_limit") = 1024,
-                    bp::arg("look_again") = 0.1, bp::arg("callback_errors") = "cause")))
+                    bp::arg("callback_errors") = "cause", bp::arg("look_again") = 0.1)))
           .def(
               "allocate", bound<&allocate>,
               (bp::arg("self"), bp::arg("nbytes"), bp::arg("domain") = none, bp::arg("near") = none,

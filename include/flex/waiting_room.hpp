@@ -73,6 +73,7 @@ class WaitingRoom {
   [[nodiscard]] bool servedAllBefore(Generation generation) const noexcept;
 
   void wakeAll() noexcept;
+  void wakeAllBut(PressureRequest const& awake) noexcept;
 
   /// In a forked child: the sleepers' threads do not exist here, so neither do their places.
   void resetAfterFork() noexcept;

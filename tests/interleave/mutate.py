@@ -42,7 +42,7 @@ MUTANTS = [
      [(ROOM, "  // What the first one could not use may be", "  if (MUTANT) return;\n  // What the first one could not use may be")]),
     ("nobody_takes_over", "the end of a reclaim wakes nobody",
      "release/throwing",
-     [(RELEASE, "    strategy_.queue_.wakeAll();", "    if (!MUTANT) strategy_.queue_.wakeAll();")]),
+     [(RELEASE, "    strategy_.queue_.wakeAllBut(request_);", "    if (!MUTANT) strategy_.queue_.wakeAllBut(request_);")]),
     ("looks_only_once", "who sleeps after a reclaim never looks for garbage again",
      "release/garbageAfterTheReclaim",
      [(RELEASE, "covered && place.first() && timeToLookAgain()", "!MUTANT && covered && place.first() && timeToLookAgain()")]),

@@ -85,7 +85,7 @@ def test_the_edges_of_what_is_allowed(strategy):
 
 def test_arguments_may_be_given_by_position(strategy):
     alloc = spyre_alloc.SpyreAllocator(
-        strategy, "1MiB", 1, None, 0.5, False, "upfront", "1MiB", None, "least-free", 4, "cause"
+        strategy, "1MiB", 1, None, 0.5, False, "upfront", "1MiB", None, "least-free", 4, "cause", 0.5
     )
     assert alloc.allocate(128, 0, 0, "bind", "tensor", 1.0).nbytes == 128
     assert alloc.try_allocate(128, [0], 0, "scatter", "program").nbytes == 128
