@@ -246,7 +246,12 @@ TEST_P(RandomOperations, AgreeWithTheModelAfterEveryStep) {
   play.finish();
 }
 
+// A million steps in all where that takes seconds.
+#ifdef NDEBUG
+constexpr std::uint64_t kSteps = 250'000;
+#else
 constexpr std::uint64_t kSteps = 27'000;
+#endif
 
 INSTANTIATE_TEST_SUITE_P(
     Programs, RandomOperations,
