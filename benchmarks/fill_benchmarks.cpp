@@ -241,7 +241,7 @@ void addFillBenchmarks(Registry& registry) {
            {std::pair{"10k", std::size_t{10'000}}, std::pair{"100k", std::size_t{100'000}}}) {
         registry.add(
             std::string("METADATA/") + label + "/" + name, 1,
-            [count = count, seed](benchmark::State& state) { metadata<P>(state, count, seed); });
+            [live = count, seed](benchmark::State& state) { metadata<P>(state, live, seed); });
       }
     }
   });

@@ -76,8 +76,10 @@ class MemoryPressureCallback {
            (std::is_invocable_r_v<ReclaimResult, F&, Lock&, PressureEvent const&> ||
             std::is_invocable_v<F&, Lock&>))
       MemoryPressureCallback(F&& callback) {  // NOLINT(google-explicit-constructor)
-    if constexpr (requires { static_cast<bool>(callback); }) {
-      if (!static_cast<bool>(callback)) return;  // an empty std::function, a null function pointer
+    // An empty std::function or a null function pointer is no callback. A lambda converts to bool,
+    // too, by way of a pointer that is never null.
+    if constexpr (std::is_pointer_v<std::decay_t<F>> || requires { callback.operator bool(); }) {
+      if (!static_cast<bool>(callback)) return;
     }
     if constexpr (std::is_invocable_r_v<ReclaimResult, F&, Lock&, PressureEvent const&>) {
       function_ = std::forward<F>(callback);
