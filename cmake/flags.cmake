@@ -38,6 +38,11 @@ if(FLEXALLOC_SANITIZE)
   target_compile_options(
     flexalloc_build INTERFACE -fsanitize=${flexalloc_sanitizers} -fno-sanitize-recover=all
                               -fno-omit-frame-pointer)
+  if("undefined" IN_LIST FLEXALLOC_SANITIZE)
+    # This check wipes the vtable pointer of what is destroyed, and Boost.Python (instance_dealloc)
+    # asks a holder for its whole size after having destroyed it.
+    target_compile_options(flexalloc_build INTERFACE -fno-sanitize=vptr)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ cannot tell what a sanitizer's own code initialises, and says so of Boost's headers.
     target_compile_options(flexalloc_build INTERFACE -Wno-maybe-uninitialized)
