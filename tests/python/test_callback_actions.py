@@ -9,6 +9,7 @@ import spyre_alloc
 from support import (
     BLOCK,
     DEADLINE,
+    Task,
     eventually,
     failure,
     fill,
@@ -150,3 +151,21 @@ def test_a_callback_may_drop_the_worker_that_runs_it(strategy):
     ready.set()
     reached(called)
     eventually(lambda: used_bytes(alloc) == 0, "the worker ends")
+
+
+def test_joining_a_thread_that_waits_for_memory_takes_its_max_wait_at_most(strategy):
+    alloc = small(strategy, max_wait=0.2, gc=False)
+    kept = fill(alloc)
+    joined = []
+
+    def callback(event):
+        if threading.current_thread() is not asking:
+            return  # the joined thread reclaims, too, once it has its turn
+        other = Task(alloc.allocate, BLOCK).wait()
+        joined.append(type(other.error))
+        kept.clear()
+
+    asking = threading.current_thread()
+    alloc.register_memory_pressure_callback(callback)
+    alloc.allocate(BLOCK)
+    assert joined == [spyre_alloc.OutOfMemoryError]

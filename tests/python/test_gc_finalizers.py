@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 import spyre_alloc
-from support import BLOCK, DEADLINE, Thing, failure, fill, pressure, small
+from support import BLOCK, DEADLINE, Task, Thing, failure, fill, pressure, small
 
 pytestmark = pytest.mark.usefixtures("manual_gc")
 
@@ -205,3 +205,12 @@ def test_gc_collect_inside_a_finalizer_does_no_harm(strategy):  # case 28
     del thing
     alloc.allocate(BLOCK)
     assert pressure(alloc, "collections", "out_of_memory") == (1, 0)
+
+
+def test_joining_a_thread_that_waits_for_memory_takes_its_max_wait_at_most(strategy):
+    alloc = small(strategy, max_wait=0.2, gc=spyre_alloc.GcOptions(patience=0.2))
+    kept = fill(alloc)
+    other = collect_with(lambda: Task(alloc.allocate, BLOCK).wait())
+    assert isinstance(other.error, spyre_alloc.OutOfMemoryError)
+    kept.clear()
+    assert alloc.allocate(BLOCK).nbytes == BLOCK
