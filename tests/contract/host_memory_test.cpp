@@ -16,13 +16,16 @@ thread_local int until_failure = 0;
 
 }  // namespace
 
-void* operator new(std::size_t nbytes) {
+// Not inline: the compiler would miss the partner of malloc() and free() in each.
+[[gnu::noinline]] void* operator new(std::size_t nbytes) {
   if (until_failure > 0 && --until_failure == 0) throw std::bad_alloc();
   if (void* const memory = std::malloc(nbytes == 0 ? 1 : nbytes)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*nbytes*/) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*nbytes*/) noexcept {
+  std::free(memory);
+}
 
 namespace flex::test {
 namespace {
