@@ -99,7 +99,7 @@ void ReleaseAndCondvar::reclaim(Lock& lock, PressureRequest& request, bool again
 
 bool ReleaseAndCondvar::timeToLookAgain() const noexcept {
   bool const soon = in_a_row_ < 2 || servedSince();
-  return clock_.now() - last_end_ >= (soon ? period_ : 20 * period_);
+  return clock_.now() - last_end_ >= (soon ? period_ : 100 * period_);
 }
 
 void ReleaseAndCondvar::resetAfterFork(bool reclaiming) noexcept {

@@ -47,7 +47,7 @@ callback_errors : {'cause', 'propagate'}
     it is.
 look_again : float
     ``'release-condvar'``: seconds after which the first waiting request runs the callbacks again,
-    for what has become garbage since; at most every 20 times as long if nobody is served
+    for what has become garbage since; at most every 100 times as long if nobody is served
     meanwhile. Slow callbacks stretch it.
 
 Raises

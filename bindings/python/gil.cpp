@@ -19,11 +19,27 @@ std::atomic<bool> closed{false};
 /// waits for them: a check alone would race with the end of the interpreter.
 std::atomic<int> attaching{0};
 
-/// Held while a thread state is made. CPython does that under a lock of its own without the GIL, so
-/// a fork may hit it; up to 3.11 the child takes that lock before it makes it anew, and hangs.
-boost::mutex& makingThreadState() noexcept {
-  static boost::mutex& mutex = *new boost::mutex;
-  return mutex;
+/// Held while a thread state is made, and over a fork. CPython makes them under a lock of its own
+/// without the GIL, so a fork may hit it; up to 3.11 the child takes that lock before it makes it
+/// anew, and hangs. Later versions take it themselves before they fork: with ours around it, that
+/// would be a deadlock.
+class ThreadStateLock {
+ public:
+  void lock() noexcept {
+    if constexpr (kNeeded) mutex_.lock();
+  }
+  void unlock() noexcept {
+    if constexpr (kNeeded) mutex_.unlock();
+  }
+
+ private:
+  static constexpr bool kNeeded = PY_VERSION_HEX < 0x030C0000;
+  boost::mutex mutex_;
+};
+
+ThreadStateLock& makingThreadState() noexcept {
+  static ThreadStateLock& lock = *new ThreadStateLock;
+  return lock;
 }
 
 bool finalizing() noexcept {
@@ -77,7 +93,7 @@ Attached::Attached() noexcept {
   }
   flex::sync::assertMayAttach("attaching to the interpreter");
   if (PyGILState_GetThisThreadState() == nullptr) {
-    boost::lock_guard<boost::mutex> const guard(makingThreadState());
+    boost::lock_guard<ThreadStateLock> const guard(makingThreadState());
     own_ = PyThreadState_New(PyInterpreterState_Main());
   }
   parkingIfEnded([this] {

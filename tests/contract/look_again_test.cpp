@@ -12,7 +12,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 constexpr Duration kLookAgain = milliseconds(100);
-constexpr Duration kInAnyCase = 20 * kLookAgain;
+constexpr Duration kInAnyCase = 100 * kLookAgain;
 
 /// A full device, and a request for some blocks that sleeps after two reclaims in vain.
 class Sleeper {

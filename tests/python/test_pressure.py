@@ -66,7 +66,7 @@ def test_a_burst_for_which_all_is_freed_reclaims_once(strategy, manual_gc):  # c
 
 
 def test_a_burst_for_which_nothing_is_freed_reclaims_twice_at_most(strategy, manual_gc):
-    alloc = small(strategy, blocks=8, max_wait=2.0 * SLOWNESS)
+    alloc = small(strategy, blocks=8, max_wait=1.5 * SLOWNESS)
     kept = fill(alloc)
     burst = Burst(alloc, lambda: None)
     assert burst.served() == 0

@@ -29,7 +29,7 @@ class ReleaseAndCondvar {
     std::uint64_t overtake_limit = 1024;
     /// The first waiting request runs the chain again this long after the last reclaim ended, since
     /// what was in use then may be garbage now; but only once, or whenever others were served
-    /// meanwhile, or else after 20 times as long. Reclaims that last longer than a ninth of it
+    /// meanwhile, or else after 100 times as long. Reclaims that last longer than a ninth of it
     /// stretch it, so that looking again costs a tenth of the time at most. More than zero;
     /// kLongestWait: never.
     Duration look_again = std::chrono::milliseconds(100);
