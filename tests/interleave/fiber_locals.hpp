@@ -5,4 +5,7 @@
 // its threads.
 
 // NOLINTNEXTLINE(bugprone-reserved-identifier): the point is to replace the keyword
+#if defined(__clang__)
+#pragma clang diagnostic ignored "-Wkeyword-macro"
+#endif
 #define thread_local __attribute__((section("fiber_locals")))
