@@ -4,8 +4,8 @@
 // variables that are thread_local in one section, of which the scheduler keeps a copy for each of
 // its threads.
 
-// NOLINTNEXTLINE(bugprone-reserved-identifier): the point is to replace the keyword
 #if defined(__clang__)
 #pragma clang diagnostic ignored "-Wkeyword-macro"
 #endif
+// NOLINTNEXTLINE(bugprone-reserved-identifier): the point is to replace the keyword
 #define thread_local __attribute__((section("fiber_locals")))
