@@ -204,7 +204,6 @@ class Scheduler {
   Failure failure_;
   bool failed_ = false;
   bool print_ = false;
-  bool checking_ = false;  ///< an oracle runs: what it does is no step
   std::uint64_t epoch_ = 1;
   std::uint64_t steps_ = 0;
   std::uint64_t choices_ = 0;
