@@ -40,8 +40,12 @@ if(FLEXALLOC_SANITIZE)
                               -fno-omit-frame-pointer)
   if("undefined" IN_LIST FLEXALLOC_SANITIZE)
     # This check wipes the vtable pointer of what is destroyed, and Boost.Python (instance_dealloc)
-    # asks a holder for its whole size after having destroyed it.
-    target_compile_options(flexalloc_build INTERFACE -fno-sanitize=vptr)
+    # asks a holder for its whole size after having destroyed it. Nor does it align holders as they
+    # ask for (make_constructor).
+    target_compile_options(
+      flexalloc_build
+      INTERFACE -fno-sanitize=vptr
+                $<$<BOOL:$<TARGET_PROPERTY:FLEXALLOC_USES_BOOST_PYTHON>>:-fno-sanitize=alignment>)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ cannot tell what a sanitizer's own code initialises, and says so of Boost's headers.

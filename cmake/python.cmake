@@ -34,6 +34,7 @@ function(flexalloc_add_python_package target)
     ${target}
     PROPERTIES OUTPUT_NAME "${arg_MODULE}"
                LIBRARY_OUTPUT_DIRECTORY "${package_dir}"
+               FLEXALLOC_USES_BOOST_PYTHON ON
                CXX_VISIBILITY_PRESET hidden
                VISIBILITY_INLINES_HIDDEN ON)
   # Boost.Python's own headers are behind these two notices.

@@ -7,4 +7,7 @@ namespace flex::interleave {
 /// Number of a mutant in mutate.py, from 1; 0: none.
 extern int active_mutant;
 
+/// What stands for MUTANT in a changed source.
+inline bool isActive(int mutant) noexcept { return active_mutant == mutant; }
+
 }  // namespace flex::interleave

@@ -123,7 +123,7 @@ def write(root, output):
             if originals[path].count(old) != 1 or sources[path].count(old) != 1:
                 errors.append(f"{path}: mutant {name}: this text is not there once:\n{old}")
                 continue
-            switch = f"(::flex::interleave::active_mutant == {number})"
+            switch = f"::flex::interleave::isActive({number})"
             sources[path] = sources[path].replace(old, new.replace("MUTANT", switch))
     if errors:
         sys.exit("\n".join(errors))
