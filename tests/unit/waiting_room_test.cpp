@@ -47,7 +47,8 @@ class FakeRequest final : public PressureRequest {
 class WaitingRoomTest : public ::testing::Test {
  protected:
   void open(std::uint64_t overtake_limit) {
-    room = std::make_unique<WaitingRoom>(StrategyContext{mutex, statistics, *steadyClock()}, overtake_limit);
+    room = std::make_unique<WaitingRoom>(StrategyContext{mutex, statistics, *steadyClock()},
+                                         overtake_limit);
   }
   std::size_t enter(std::uint64_t need, Generation arrived = 0) {
     requests.push_back(std::make_unique<FakeRequest>(budget, need, arrived));
