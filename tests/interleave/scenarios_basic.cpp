@@ -107,7 +107,7 @@ FLEXALLOC_SCENARIO(freeDuringReclaim, "another thread frees while one reclaims i
 template <class S>
 void garbageAfterTheReclaim(World<S>& world) {
   world.build({.blocks = 1,
-               .max_wait = std::chrono::seconds(5),
+               .max_wait = std::chrono::seconds(15),
                .look_again = std::chrono::milliseconds(100)});
   auto& held = world.template own<Buffer>(world.tryGet(1));
   auto& is_garbage = world.template own<Flag>(false);
