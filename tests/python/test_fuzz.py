@@ -2,6 +2,7 @@
 """Random calls with random and hostile arguments: only documented errors, books that balance."""
 
 import gc
+import os
 
 import hypothesis
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import stateful
 from hypothesis import strategies as st
 from support import BLOCK, SLOWNESS, STRATEGIES, small
 
+#: scripts/fuzz asks for more: about eight examples take a second.
+MORE = 8 * int(os.environ.get("FLEXALLOC_FUZZ_SECONDS", "0"))
 DOCUMENTED = (TypeError, ValueError, OverflowError, MemoryError)
 
 
@@ -215,7 +218,7 @@ class Machine(stateful.RuleBasedStateMachine):
 
 
 Machine.TestCase.settings = hypothesis.settings(
-    max_examples=80 if SLOWNESS == 1 else 20, stateful_step_count=30
+    max_examples=MORE + (80 if SLOWNESS == 1 else 20), stateful_step_count=30
 )
 test_random_calls = Machine.TestCase
 
