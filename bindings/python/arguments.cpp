@@ -147,15 +147,14 @@ double toSeconds(bp::object const& value, char const* name, double least, double
   return seconds;
 }
 
-flex::Duration toDuration(bp::object const& value, char const* name, double least) {
+flex::Duration toDuration(bp::object const& value, char const* name, double least, double most) {
   using Seconds = std::chrono::duration<double>;
-  double const most = std::chrono::duration_cast<Seconds>(flex::kLongestWait).count();
   return std::chrono::duration_cast<flex::Duration>(Seconds(toSeconds(value, name, least, most)));
 }
 
 std::optional<flex::Duration> toMaxWait(bp::object const& value) {
   if (value.is_none()) return std::nullopt;
-  return toDuration(value, "max_wait", 0.0);
+  return toDuration(value, "max_wait", 0.0, kLongestSeconds);
 }
 
 bool toBool(bp::object const& value, char const* name) {

@@ -3,6 +3,7 @@
 // Python arguments, checked. Every function raises (throws error_already_set) a TypeError,
 // ValueError or OverflowError that names the argument, what it was, and what is allowed.
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,10 +27,12 @@ namespace spyre_alloc {
 /// A real number of seconds in [least, most]; no bool, no nan.
 [[nodiscard]] double toSeconds(boost::python::object const& value, char const* name, double least,
                                double most);
-/// Seconds in [0, 24 h], or None.
-/// At most flex::kLongestWait.
+/// Seconds in [least, most].
 [[nodiscard]] flex::Duration toDuration(boost::python::object const& value, char const* name,
-                                        double least);
+                                        double least, double most);
+/// Seconds in flex::kLongestWait.
+inline constexpr double kLongestSeconds = std::chrono::duration<double>(flex::kLongestWait).count();
+/// Seconds in [0, 24 h], or None.
 [[nodiscard]] std::optional<flex::Duration> toMaxWait(boost::python::object const& value);
 /// The items of a list or tuple; `allowed` is for the error's text.
 [[nodiscard]] std::vector<boost::python::object> toItems(boost::python::object const& value,

@@ -125,7 +125,7 @@ std::shared_ptr<Allocator> make(bp::object const& strategy, bp::object const& ca
   allocator.callback_errors = toCallbackErrors(callback_errors);
   options.release_condvar.overtake_limit = static_cast<std::uint64_t>(
       toInteger(overtake_limit, "overtake_limit", 0, std::numeric_limits<std::int64_t>::max()));
-  options.release_condvar.look_again = toDuration(look_again, "look_again", 0.001);
+  options.release_condvar.look_again = toDuration(look_again, "look_again", 0.001, kLongestSeconds);
   std::optional<GcOptions> const gc_options = toGcOptions(gc);
   std::shared_ptr<flex::DeviceMemory> memory = toDevice(device, capacity);
 

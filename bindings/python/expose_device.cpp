@@ -37,7 +37,6 @@ std::shared_ptr<flex::SimulatedDevice> makeSimulated(
     bp::object const& max_region, bp::object const& budget, bp::object const& latency,
     bp::object const& fail_on_call) {
   constexpr auto kMostEntries = std::numeric_limits<std::uint32_t>::max();
-  using Seconds = std::chrono::duration<double>;
   flex::SimulatedDeviceOptions options;
   options.topology = toTopology(capacity, domains);
   options.table_entries =
@@ -46,8 +45,7 @@ std::shared_ptr<flex::SimulatedDevice> makeSimulated(
           : static_cast<std::uint32_t>(toInteger(table_entries, "table_entries", 0, kMostEntries));
   options.max_region_bytes = toLimit(max_region, "max_region");
   options.budget_bytes = toLimit(budget, "budget");
-  options.latency =
-      std::chrono::duration_cast<flex::Duration>(Seconds(toSeconds(latency, "latency", 0.0, 60.0)));
+  options.latency = toDuration(latency, "latency", 0.0, 60.0);
   options.fail_on_call =
       fail_on_call.is_none()
           ? 0

@@ -112,7 +112,6 @@ std::shared_ptr<NativeWorker> make(bp::object const& owner, bp::object const& nb
                                    bp::object const& live, bp::object const& iterations,
                                    bp::object const& pause) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-  using Seconds = std::chrono::duration<double>;
   bp::extract<Allocator const&> const allocator(owner);
   if (!allocator.check()) {
     raise(PyExc_TypeError,
@@ -122,7 +121,7 @@ std::shared_ptr<NativeWorker> make(bp::object const& owner, bp::object const& nb
       allocator().shared(), toBytes(nbytes, "nbytes", 1),
       static_cast<std::size_t>(toInteger(live, "live", 1, 1'000'000)),
       static_cast<std::uint64_t>(toInteger(iterations, "iterations", 0, kMost)),
-      std::chrono::duration_cast<flex::Duration>(Seconds(toSeconds(pause, "pause", 0.0, 60.0))));
+      toDuration(pause, "pause", 0.0, 60.0));
 }
 
 }  // namespace
