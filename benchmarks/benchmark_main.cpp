@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the benchmarks in an order of one's choice.
 //
-//   flexalloc_benchmarks [--seed=N] [--shuffle=N] [--effort=X] [Google Benchmark's options]
+//   flexalloc_benchmarks [--seed=N] [--shuffle=N] [--effort=X] [--trace=FILE] [Google Benchmark's
+//                        options]
+//   flexalloc_benchmarks --write-training-trace=SEED    prints W2's trace, runs nothing
 
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -14,6 +17,7 @@
 
 #include "registry.hpp"
 #include "works/random.hpp"
+#include "works/training_trace.hpp"
 
 namespace {
 
@@ -39,6 +43,13 @@ int main(int argc, char** argv) {
       settings.shuffle = std::strtoull(shuffle, nullptr, 10);
     } else if (char const* effort = valueOf(argv[i], "--effort=")) {
       settings.effort = std::strtod(effort, nullptr);
+    } else if (char const* trace = valueOf(argv[i], "--trace=")) {
+      settings.trace = trace;
+    } else if (char const* training_seed = valueOf(argv[i], "--write-training-trace=")) {
+      flexbench::writeTrace(
+          flexbench::makeTrainingTrace(std::strtoull(training_seed, nullptr, 10), 0.0, 1),
+          std::cout);
+      return 0;
     } else {
       others.push_back(argv[i]);
     }
@@ -46,7 +57,12 @@ int main(int argc, char** argv) {
 
   flexbench::Registry registry(settings);
   flexbench::addReplaceBenchmarks(registry);
-  flexbench::addTrainingBenchmarks(registry);
+  try {
+    flexbench::addTrainingBenchmarks(registry);
+  } catch (std::runtime_error const& error) {  // a trace that cannot be read
+    std::cerr << "flexalloc_benchmarks: " << error.what() << '\n';
+    return 2;
+  }
   flexbench::addThreadBenchmarks(registry);
   flexbench::addFillBenchmarks(registry);
   flexbench::addPressureBenchmarks(registry);

@@ -17,6 +17,7 @@ struct Settings {
   std::uint64_t seed = 1;     ///< of the works
   std::uint64_t shuffle = 0;  ///< of the order in which they run; 0: as registered
   double effort = 1.0;        ///< share of the steps that are measured
+  std::string trace;          ///< a file to replay; empty: those of benchmarks/traces
 };
 
 /// A named benchmark and how to add it to Google Benchmark.

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Plays a training trace on a peer.
+// Plays a trace on a peer.
 
 #include <cstddef>
 #include <vector>
 
 #include "peers/peer.hpp"
-#include "works/training_trace.hpp"
+#include "works/allocation_trace.hpp"
 
 namespace flexbench {
 
 template <Peer P>
 class TracePlayer {
  public:
-  TracePlayer(P& peer, TrainingTrace const& trace)
+  TracePlayer(P& peer, AllocationTrace const& trace)
       : peer_(peer), trace_(trace), live_(trace.slots), persistent_(trace.persistent.size()) {
     for (std::size_t i = 0; i < persistent_.size(); ++i) {
       persistent_[i] = peer_.allocate(trace_.persistent[i]);
@@ -29,7 +29,7 @@ class TracePlayer {
 
   /// All events once; afterwards as much is live as before.
   void play() {
-    for (TrainingTrace::Event const event : trace_.events) {
+    for (AllocationTrace::Event const event : trace_.events) {
       auto& handle = live_[event.slot];
       if (event.nbytes == 0) {
         peer_.deallocate(handle);
@@ -44,7 +44,7 @@ class TracePlayer {
 
  private:
   P& peer_;
-  TrainingTrace const& trace_;
+  AllocationTrace const& trace_;
   std::vector<typename P::Handle> live_;
   std::vector<typename P::Handle> persistent_;
   bool complete_ = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "works/training_trace.hpp"
 
-#include <algorithm>
 #include <array>
+#include <vector>
 
 #include "works/random.hpp"
 
@@ -29,43 +29,6 @@ struct Shape {
   std::uint32_t hidden;
 };
 
-class Writer {
- public:
-  explicit Writer(TrainingTrace& trace, std::uint64_t live_bytes)
-      : trace_(trace), live_bytes_(live_bytes) {}
-
-  std::uint32_t allocate(std::uint32_t nbytes) {
-    std::uint32_t slot = 0;
-    if (free_slots_.empty()) {
-      slot = static_cast<std::uint32_t>(sizes_.size());
-      sizes_.push_back(0);
-      trace_.slots = sizes_.size();
-    } else {
-      slot = free_slots_.back();
-      free_slots_.pop_back();
-    }
-    sizes_[slot] = nbytes;
-    trace_.events.push_back({slot, nbytes});
-    live_bytes_ += nbytes;
-    trace_.peak_bytes = std::max(trace_.peak_bytes, live_bytes_);
-    ++allocations_;
-    return slot;
-  }
-  void free(std::uint32_t slot) {
-    trace_.events.push_back({slot, 0});
-    live_bytes_ -= sizes_[slot];
-    free_slots_.push_back(slot);
-  }
-  [[nodiscard]] std::size_t allocations() const { return allocations_; }
-
- private:
-  TrainingTrace& trace_;
-  std::uint64_t live_bytes_;
-  std::vector<std::uint32_t> sizes_;
-  std::vector<std::uint32_t> free_slots_;
-  std::size_t allocations_ = 0;
-};
-
 /// What one layer keeps for its backward pass: normalisation, attention, normalisation, MLP.
 std::array<std::uint32_t, 14> savedSizes(Shape const& shape) {
   std::uint32_t const a = shape.activation();
@@ -75,21 +38,20 @@ std::array<std::uint32_t, 14> savedSizes(Shape const& shape) {
 
 }  // namespace
 
-TrainingTrace makeTrainingTrace(std::uint64_t seed, double jitter, std::size_t iterations) {
+AllocationTrace makeTrainingTrace(std::uint64_t seed, double jitter, std::size_t iterations) {
   Random random(seed);
   Shape const shape(random);
-  TrainingTrace trace;
+  TraceBuilder builder;
 
   // Per layer two large matrices, two of a quarter and vectors; then embeddings and small change.
-  std::uint64_t persistent_bytes = 0;
-  for (std::size_t i = 0; i < TrainingTrace::kPersistent; ++i) {
+  std::vector<std::uint32_t> persistent;
+  for (std::size_t i = 0; i < kTrainingPersistent; ++i) {
     std::array<std::uint32_t, 8> const kinds = {
         4 * shape.weight(), 4 * shape.weight(), 3 * shape.weight(), shape.weight(),
         shape.bias(),       shape.bias(),       4 * shape.bias(),   512};
-    trace.persistent.push_back(kinds[i % kinds.size()]);
-    persistent_bytes += trace.persistent.back();
+    persistent.push_back(kinds[i % kinds.size()]);
+    builder.keep(persistent.back());
   }
-  trace.peak_bytes = persistent_bytes;
 
   // Which temporaries are large is a property of the network: the same in every iteration.
   std::array<std::uint32_t, 10> temporaries{};
@@ -99,54 +61,53 @@ TrainingTrace makeTrainingTrace(std::uint64_t seed, double jitter, std::size_t i
     nbytes = kinds[random.below(kinds.size())];
   }
 
-  Writer writer(trace, persistent_bytes);
   auto const vary = [&](std::uint32_t nbytes) {
     return nbytes - static_cast<std::uint32_t>(nbytes * jitter * random.unit());
   };
   for (std::size_t iteration = 0; iteration < iterations; ++iteration) {
-    std::size_t const first = writer.allocations();
+    std::size_t const first = builder.allocations();
 
-    std::vector<std::array<std::uint32_t, 14>> saved(kLayers);
+    std::vector<std::array<std::size_t, 14>> saved(kLayers);
     std::array<std::uint32_t, 14> const sizes = savedSizes(shape);
     for (auto& slots : saved) {
       std::size_t next_temporary = 0;
-      std::vector<std::uint32_t> open;
+      std::vector<std::size_t> open;
       for (std::size_t i = 0; i < slots.size(); ++i) {
         if (i % 3 != 2 && next_temporary < temporaries.size()) {
-          open.push_back(writer.allocate(vary(temporaries[next_temporary++])));
+          open.push_back(builder.allocate(vary(temporaries[next_temporary++])));
         }
-        slots[i] = writer.allocate(vary(sizes[i]));
+        slots[i] = builder.allocate(vary(sizes[i]));
         if (open.size() == 2 || (i % 3 == 2 && !open.empty())) {
-          writer.free(open.back());
+          builder.free(open.back());
           open.pop_back();
         }
       }
-      for (; !open.empty(); open.pop_back()) writer.free(open.back());
+      for (; !open.empty(); open.pop_back()) builder.free(open.back());
     }
 
-    std::uint32_t gradient = writer.allocate(512);  // of the loss
+    std::size_t gradient = builder.allocate(512);  // of the loss
     for (std::size_t layer = kLayers; layer-- > 0;) {
       for (std::size_t i = sizes.size(); i-- > 0;) {
-        std::uint32_t const workspace = writer.allocate(vary(temporaries[i % temporaries.size()]));
-        std::uint32_t const next = writer.allocate(vary(sizes[i]));
-        writer.free(workspace);
-        writer.free(gradient);
-        writer.free(saved[layer][i]);
+        std::size_t const workspace = builder.allocate(vary(temporaries[i % temporaries.size()]));
+        std::size_t const next = builder.allocate(vary(sizes[i]));
+        builder.free(workspace);
+        builder.free(gradient);
+        builder.free(saved[layer][i]);
         gradient = next;
       }
     }
-    writer.free(gradient);
+    builder.free(gradient);
 
-    for (std::size_t i = 0; writer.allocations() - first < TrainingTrace::kPairs; ++i) {
-      std::uint32_t const nbytes = trace.persistent[i % trace.persistent.size()];
-      std::uint32_t const momentum = writer.allocate(nbytes);
-      if (writer.allocations() - first < TrainingTrace::kPairs) {
-        writer.free(writer.allocate(nbytes));
+    for (std::size_t i = 0; builder.allocations() - first < kTrainingPairs; ++i) {
+      std::uint32_t const nbytes = persistent[i % persistent.size()];
+      std::size_t const momentum = builder.allocate(nbytes);
+      if (builder.allocations() - first < kTrainingPairs) {
+        builder.free(builder.allocate(nbytes));
       }
-      writer.free(momentum);
+      builder.free(momentum);
     }
   }
-  return trace;
+  return builder.finish();
 }
 
 }  // namespace flexbench
