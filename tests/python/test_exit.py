@@ -154,7 +154,7 @@ def ends_well(source, strategy, runs=1):
 
 @pytest.mark.parametrize("activity", ACTIVITIES)
 def test_threads_do_not_disturb_the_end(strategy, activity):  # cases 44, 45, 46
-    runs = 4 if SLOWNESS == 1 else 1
+    runs = 10 if SLOWNESS == 1 else 1
     assert ends_well(ACTIVITIES[activity], strategy, runs) is True
 
 
