@@ -18,9 +18,10 @@ __all__ = ["main"]
 
 STRATEGIES = ("hold-mutex", "release-condvar")
 
+
 def _size(text):
     try:
-        nbytes = parseformat_bytes(text)
+        nbytes = parse_bytes(text)
     except (ValueError, OverflowError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     if not 0 < nbytes < 1 << 47:
@@ -101,6 +102,12 @@ def main(arguments=None):
         options = WorkloadOptions(parsed.threads, parsed.seconds, parsed.capacity)
     except ValueError as error:
         parser.error(str(error))
+
+    if parsed.json not in (None, "-"):
+        try:
+            open(parsed.json, "a", encoding="utf-8").close()
+        except OSError as error:
+            parser.error(f"--json: {error}")
 
     # Progress and table go where people look; the output stays clean for --json -.
     console = Console(file=sys.stderr if parsed.json == "-" else sys.stdout)
