@@ -20,7 +20,7 @@ STRATEGIES = ("hold-mutex", "release-condvar")
 
 def _size(text):
     try:
-        nbytes = parseformat_bytes(text)
+        nbytes = parse_bytes(text)
     except (ValueError, OverflowError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     if not 0 < nbytes < 1 << 47:
