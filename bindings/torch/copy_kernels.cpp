@@ -26,4 +26,13 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
   library.impl("_copy_from_and_resize", &copyFromAndResize);
 }
 
+// The views of the host are conjugated and negated as the tensors are, so the copy sees to it. What
+// PyTorch would do instead ends in a copy again.
+TORCH_LIBRARY_IMPL(aten, Conjugate, library) {
+  library.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+TORCH_LIBRARY_IMPL(aten, Negative, library) {
+  library.impl("_copy_from", torch::CppFunction::makeFallthrough());
+}
+
 }  // namespace spyre_torch

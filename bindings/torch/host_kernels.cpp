@@ -14,8 +14,7 @@ namespace {
 /// For operators that change no shape and return their first tensor, or no tensor.
 void runOnHost(c10::OperatorHandle const& op, torch::jit::Stack* stack) {
   auto const& arguments = op.schema().arguments();
-  auto const inputs = torch::jit::last(*stack, arguments.size());
-  at::Tensor const self = inputs[0].toTensor();
+  at::Tensor const self = torch::jit::peek(*stack, 0, arguments.size()).toTensor();
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     c10::IValue& value = (*stack)[stack->size() - arguments.size() + i];
     if (value.isTensor()) value = hostView(value.toTensor());

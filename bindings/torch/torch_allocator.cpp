@@ -37,10 +37,10 @@ void makeInPython() {
 
 [[noreturn]] void throwAsTorchError(flex::OutOfMemoryError const& error) {
   flex::OutOfMemoryInfo const& info = error.info();
-  TORCH_CHECK_WITH(OutOfMemoryError, false, "spyre ", error.what(), " [requested=", info.requested,
-                   ", free=", info.free, ", largest_free=", info.largest_free,
-                   ", total=", info.total, ", reason=", flex::toString(info.reason),
-                   ", reclaims=", info.reclaims, "]");
+  TORCH_CHECK_WITH(
+      OutOfMemoryError, false, spyreDevice(), " is out of memory [requested=", info.requested,
+      ", free=", info.free, ", largest_free=", info.largest_free, ", total=", info.total,
+      ", reason=", flex::toString(info.reason), ", reclaims=", info.reclaims, "]: ", error.what());
   std::terminate();  // not reached; the compiler does not know
 }
 

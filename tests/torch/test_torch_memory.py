@@ -75,8 +75,10 @@ def test_empty_cache_gives_regions_back_and_they_come_again():
     torch.spyre.empty_cache()
     assert torch.spyre.memory_reserved() < reserved
     assert torch.spyre.mem_get_info()[1] == 32 * MIB
-    kept = [torch.empty(8 * MIB, dtype=torch.uint8, device="spyre") for _ in range(4)]
-    assert torch.spyre.memory_reserved() == reserved == torch.spyre.memory.max_memory_reserved()
+    # Three regions of four are for tensors, one is for programs.
+    kept = [torch.empty(8 * MIB, dtype=torch.uint8, device="spyre") for _ in range(3)]
+    assert torch.spyre.memory_reserved() == 24 * MIB
+    assert torch.spyre.memory.max_memory_reserved() == reserved
     del kept
 
 

@@ -12,6 +12,7 @@ def small(blocks=16, **options):
     """Configures the device for so many tensors of BLOCK bytes, with the strategy of the test run."""
     options.setdefault("strategy", os.environ.get("SPYRE_ALLOC_STRATEGY", "hold-mutex"))
     torch.spyre.memory.configure(capacity=blocks * BLOCK, regions=1, **options)
+    torch.spyre.init()
 
 
 def block(nbytes=BLOCK):
