@@ -115,7 +115,12 @@ def test_streams_and_events_of_a_device_that_is_synchronous():
     torch.spyre.set_stream(stream)
 
 
-def test_autocast_chooses_a_type_and_falls_through():
+@pytest.mark.parametrize("dtype", torch.spyre.get_amp_supported_dtype())
+def test_autocast_runs_operators_in_the_types_that_pytorch_lists(dtype):
     x = torch.ones(2, 2, device="spyre")
-    with torch.autocast("spyre", dtype=torch.bfloat16):
+    with torch.autocast("spyre", dtype=dtype):
+        assert (x @ x).dtype == dtype
         assert torch.equal((x @ x).cpu().float(), torch.full((2, 2), 2.0))
+        assert (x @ x).softmax(0).dtype == torch.float32
+        assert (x + x).dtype == torch.float32
+    assert (x @ x).dtype == torch.float32
