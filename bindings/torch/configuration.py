@@ -10,6 +10,7 @@ import torch
 import spyre_alloc
 
 from .. import _torch
+from .._core import format_bytes, parse_bytes
 
 #: Where a keyword of configure() may also come from, and how its text is read.
 ENVIRONMENT = {
@@ -23,6 +24,9 @@ ENVIRONMENT = {
 
 # A full collection takes long where torch is imported; a young one takes microseconds.
 _DEFAULTS = {"capacity": "110GiB", "gc": spyre_alloc.GcOptions(young_first=True)}
+
+_GRANULE = 128
+_MOST_REGIONS = 64
 
 _lock = threading.RLock()
 _configured = None  # made by configure(), and not in use yet
@@ -79,7 +83,20 @@ def _from_environment(given):
 
 
 def _make(settings):
-    return spyre_alloc.SpyreAllocator(**settings, _reporter=_torch.make_reporter())
+    made = spyre_alloc.SpyreAllocator(**settings, _reporter=_torch.make_reporter())
+    asked, total = settings.get("capacity"), made.memory_info()[1]
+    if asked is not None and total < _usable(asked):
+        raise ValueError(
+            f"capacity is {asked}, but its regions hold {format_bytes(total)} only; "
+            "allowed is more with more regions or a larger max_region"
+        )
+    return made
+
+
+def _usable(capacity):
+    """The bytes of a capacity that regions must hold: it is cut into equal ones, of whole granules."""
+    nbytes = parse_bytes(capacity) if isinstance(capacity, str) else capacity
+    return nbytes - _GRANULE * _MOST_REGIONS
 
 
 def configure(**options):

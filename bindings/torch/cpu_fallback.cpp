@@ -54,4 +54,12 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, library) {
   library.fallback(torch::CppFunction::makeFromBoxedFunction<&runOnCpu>());
 }
 
+// For these PyTorch would rather use other operators than fall back, with other last digits.
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
+  for (char const* const name :
+       {"addr", "mish_backward", "native_group_norm", "native_layer_norm"}) {
+    library.impl(name, torch::CppFunction::makeFromBoxedFunction<&runOnCpu>());
+  }
+}
+
 }  // namespace spyre_torch

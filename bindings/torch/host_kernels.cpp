@@ -2,6 +2,7 @@
 // Operators of the CPU, run in place on the device's memory: those that fill a tensor, which would
 // otherwise copy it to the CPU and back.
 
+#include <ATen/NativeFunctions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/library.h>
 
@@ -33,6 +34,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
         "zero_"}) {
     library.impl(name, torch::CppFunction::makeFromBoxedFunction<&runOnHost>());
   }
+  // Takes no generator, so it must draw on the device for the device's to be used.
+  library.impl("native_dropout", &at::native::native_dropout_cpu);
 }
 
 }  // namespace spyre_torch

@@ -83,7 +83,8 @@ def refused(error, *words, **options):
 refused(ValueError, "strategy is 'first-come'", "hold-mutex", strategy="first-come")
 refused(TypeError, strategy=3)
 refused(ValueError, "capacity", capacity="many")
-refused(RuntimeError, capacity="100000TiB")       # more than the address space
+refused(ValueError, "capacity is 200GiB", "max_region", capacity="200GiB")  # 7 regions of 16 GiB
+refused(RuntimeError, capacity="100000TiB", max_region="100000TiB")  # more than the address space
 refused(ValueError, "regions", regions=0)
 refused(ValueError, "max_wait", max_wait=-1.0)
 refused(ValueError, "OffsetDevice", device=spyre_alloc.OffsetDevice("1MiB"))
@@ -91,7 +92,7 @@ refused(ValueError, "exclude", device=spyre_alloc.SimulatedDevice("1MiB"), capac
 for variable, text, error in [
     ("SPYRE_ALLOC_STRATEGY", "fastest", ValueError),
     ("SPYRE_ALLOC_CAPACITY", "12 potatoes", ValueError),
-    ("SPYRE_ALLOC_CAPACITY", "100000TiB", RuntimeError),
+    ("SPYRE_ALLOC_CAPACITY", "100000TiB", ValueError),
     ("SPYRE_ALLOC_REGIONS", "1.5", ValueError),
     ("SPYRE_ALLOC_REGIONS", "1000", ValueError),
     ("SPYRE_ALLOC_MAX_WAIT", "soon", ValueError),

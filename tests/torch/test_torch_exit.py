@@ -38,6 +38,7 @@ builtins.y = y
 """,
     "finalizer-that-allocates": """
 small()
+block()  # PyTorch imports what it needs for that; later it cannot
 class Late:
     def __del__(self, block=block):
         block(); block()
