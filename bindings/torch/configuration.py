@@ -68,18 +68,19 @@ class PressureCallback:
 
 
 def _from_environment(given):
-    settings = {}
+    """Settings that the environment has and `given` has not, and their texts for an error."""
+    settings, texts = {}, []
     for variable, (keyword, kind) in ENVIRONMENT.items():
         text = os.environ.get(variable)
         if text is None or keyword in given:
             continue
+        texts.append(f"{variable}={text!r}")
         try:
             settings[keyword] = kind(text)
-            _make({keyword: settings[keyword]})  # each by itself, so that the error can name it
-        except (ValueError, OverflowError, RuntimeError) as error:
-            kind_of_error = RuntimeError if isinstance(error, RuntimeError) else ValueError
-            raise kind_of_error(f"{variable}={text!r}: {error}") from None
-    return settings
+        except ValueError:
+            allowed = "a whole number" if kind is int else "a number of seconds"
+            raise ValueError(f"{texts[-1]}: allowed is {allowed}") from None
+    return settings, texts
 
 
 def _make(settings):
@@ -127,10 +128,16 @@ def configure(**options):
             )
         if isinstance(options.get("device"), spyre_alloc.OffsetDevice):
             raise ValueError("device is an OffsetDevice; tensors need memory behind the addresses")
-        settings = {**_DEFAULTS, **_from_environment(options), **options}
+        from_environment, texts = _from_environment(options)
+        settings = {**_DEFAULTS, **from_environment, **options}
         if "device" in options and "capacity" not in options:
             del settings["capacity"]
-        _configured = _make(settings)
+        try:
+            _configured = _make(settings)
+        except (ValueError, OverflowError, RuntimeError) as error:
+            if not texts:
+                raise
+            raise type(error)(f"{error} (environment: {', '.join(texts)})") from None
 
 
 def allocator():

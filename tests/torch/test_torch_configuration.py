@@ -84,7 +84,7 @@ refused(ValueError, "strategy is 'first-come'", "hold-mutex", strategy="first-co
 refused(TypeError, strategy=3)
 refused(ValueError, "capacity", capacity="many")
 refused(ValueError, "capacity is 200GiB", "max_region", capacity="200GiB")  # 7 regions of 16 GiB
-refused(RuntimeError, capacity="100000TiB", max_region="100000TiB")  # more than the address space
+refused(ValueError, "capacity", capacity="100000TiB", max_region="100000TiB")  # no such address space
 refused(ValueError, "regions", regions=0)
 refused(ValueError, "max_wait", max_wait=-1.0)
 refused(ValueError, "OffsetDevice", device=spyre_alloc.OffsetDevice("1MiB"))
@@ -114,6 +114,8 @@ for variable, text, error in [
         assert variable in str(caught)
     del os.environ[variable]
 assert not torch.spyre.is_initialized()
+os.environ.update(SPYRE_ALLOC_CAPACITY="200GiB", SPYRE_ALLOC_MAX_REGION="64GiB")
+torch.spyre.memory.configure()                    # right together, not each by itself
 torch.spyre.memory.configure(device=spyre_alloc.SimulatedDevice("1MiB"), regions=1)
 torch.empty(1, device="spyre")
 assert torch.spyre.mem_get_info()[1] == 1 << 20
