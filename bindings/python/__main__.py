@@ -4,9 +4,11 @@
 import sys
 
 USAGE = """\
-usage: python -m spyre_alloc compare [--threads N] [--seconds S] [--capacity C] [--json FILE]
+usage: python -m spyre_alloc compare [--torch] [--threads N] [--seconds S] [--capacity C]
+                                     [--json FILE]
 
-  compare   run one workload under memory pressure on both strategies and compare them
+  compare   run one workload under memory pressure on both strategies and compare them;
+            --torch: train with PyTorch on the device spyre
 """
 
 

@@ -8,8 +8,8 @@
 #include <boost/thread/mutex.hpp>
 
 #include "arguments.hpp"
+#include "detaching_allocator.hpp"
 #include "errors.hpp"
-#include "gc_watcher.hpp"
 #include "gil.hpp"
 
 namespace spyre_alloc {
@@ -27,8 +27,6 @@ Instances& instances() noexcept {
   static Instances& all = *new Instances;  // the interpreter's end may come after static objects'
   return all;
 }
-
-unsigned long main_thread = 0;
 
 /// Runs the callable for an event, on the requesting thread, attached for as long as it takes.
 flex::ReclaimResult callPython(CallbackSlot const& slot, flex::Lock& lock,
@@ -56,18 +54,12 @@ flex::ReclaimResult callPython(CallbackSlot const& slot, flex::Lock& lock,
   });
 }
 
-/// Lets Ctrl-C end a wait. Context: the Detached of the waiting call.
-void checkSignals(void* context) {
-  static_cast<Detached*>(context)->attachedAgain([] {
-    if (PyErr_CheckSignals() != 0) throw PythonAbort::capture();
-  });
-}
-
 }  // namespace
 
 Allocator::Allocator(std::shared_ptr<spyre::AnyAllocator> allocator,
                      std::optional<GcOptions> const& gc)
-    : allocator_(std::move(allocator)), device_(allocator_->device()) {
+    : allocator_(std::make_shared<DetachingAllocator>(std::move(allocator))),
+      device_(allocator_->device()) {
   if (gc) gc_.emplace(*allocator_, *gc);
   Instances& all = instances();
   boost::lock_guard<boost::mutex> const guard(all.mutex);
@@ -92,11 +84,6 @@ Allocator::~Allocator() {
   allocator_.reset();
 }
 
-void Allocator::initialise() {
-  main_thread =
-      bp::extract<unsigned long>(bp::import("threading").attr("main_thread")().attr("ident"));
-}
-
 void Allocator::stopAll() noexcept {
   std::vector<std::weak_ptr<spyre::AnyAllocator>> list;
   {
@@ -117,37 +104,11 @@ Buffer* Allocator::wrap(spyre::DataPtr data, std::uint64_t nbytes) const {
 
 Buffer* Allocator::allocate(std::uint64_t nbytes, flex::AllocationDirective const& directive,
                             std::optional<flex::Duration> max_wait) {
-  // With the GIL kept: giving it up and taking it back costs milliseconds next to a busy thread.
-  if (auto data = allocator_->tryAllocateAtOnce(nbytes, directive)) {
-    return wrap(std::move(*data), nbytes);
-  }
-  flex::RequestOptions options{.max_wait = max_wait};
-  if (GcWatcher::instance().collectingHere()) {
-    // Others may be waiting for the very collection that this thread is inside of.
-    options.may_wait = false;
-    options.no_wait_reason = flex::FailureReason::inside_finalizer;
-  }
-  bool const poll = PyThread_get_thread_ident() == main_thread;
-  auto const allocator = allocator_;  // the last reference may go while we are detached
-  spyre::DataPtr data;
-  {
-    Detached detached;
-    if (poll) {
-      options.poll = &checkSignals;
-      options.poll_context = &detached;
-    }
-    data = allocator->allocate(nbytes, directive, options);
-  }
-  return wrap(std::move(data), nbytes);
+  return wrap(allocator_->allocate(nbytes, directive, {.max_wait = max_wait}), nbytes);
 }
 
 Buffer* Allocator::tryAllocate(std::uint64_t nbytes, flex::AllocationDirective const& directive) {
-  auto data = allocator_->tryAllocateAtOnce(nbytes, directive);
-  if (!data) {
-    auto const allocator = allocator_;
-    Detached const detached;
-    data = allocator->tryAllocate(nbytes, directive);
-  }
+  auto data = allocator_->tryAllocate(nbytes, directive);
   return data ? wrap(std::move(*data), nbytes) : nullptr;
 }
 
@@ -173,12 +134,7 @@ std::shared_ptr<Registration> Allocator::registerCallback(bp::object const& call
   return std::make_shared<Registration>(std::move(slot));
 }
 
-flex::Statistics Allocator::statistics() const {
-  if (auto statistics = allocator_->tryStatistics()) return *statistics;
-  auto const allocator = allocator_;
-  Detached const detached;
-  return allocator->statistics();
-}
+flex::Statistics Allocator::statistics() const { return allocator_->statistics(); }
 
 GcStatistics Allocator::gcStatistics() const noexcept {
   return gc_ ? gc_->statistics() : GcStatistics{};

@@ -66,15 +66,13 @@ class Allocator {
   int traverse(visitproc visit, void* arg) const;
   void clearReferences() noexcept;
 
-  /// Remembers which thread is the main one. Call at import, attached.
-  static void initialise();
   /// Ends all waiting in every allocator there is, detached. For the end of the interpreter.
   static void stopAll() noexcept;
 
  private:
   [[nodiscard]] Buffer* wrap(spyre::DataPtr data, std::uint64_t nbytes) const;
 
-  std::shared_ptr<spyre::AnyAllocator> allocator_;
+  std::shared_ptr<spyre::AnyAllocator> allocator_;  ///< a DetachingAllocator
   std::shared_ptr<flex::DeviceMemory> device_;
   std::optional<PythonGc> gc_;
   std::vector<std::shared_ptr<CallbackSlot>> slots_;

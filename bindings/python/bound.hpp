@@ -20,6 +20,9 @@ struct BoundSignature<R (*)(Arguments...)> {
   }
 };
 
+template <class R, class... Arguments>
+struct BoundSignature<R (*)(Arguments...) noexcept> : BoundSignature<R (*)(Arguments...)> {};
+
 template <class R, class C, class... Arguments>
 struct BoundSignature<R (C::*)(Arguments...)> {
   template <auto F>

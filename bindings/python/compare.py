@@ -2,8 +2,10 @@
 """``python -m spyre_alloc compare``: one workload on both strategies, side by side."""
 
 import argparse
+import importlib.util
 import json
 import platform
+import subprocess
 import sys
 
 from rich.console import Console
@@ -53,7 +55,10 @@ def _duration(ns):
 
 
 def _rows(result):
-    yield "allocations/s", f"{result['allocations_per_second']:,.0f}"
+    if "steps_per_second" in result:
+        yield "training steps/s", f"{result['steps_per_second']:,.0f}"
+    else:
+        yield "allocations/s", f"{result['allocations_per_second']:,.0f}"
     yield "pressure events", f"{result['pressure_events']:,}"
     yield "reclaims", f"{result['reclaims']:,}"
     yield "coalesced requests", f"{result['coalesced']:,}"
@@ -62,18 +67,18 @@ def _rows(result):
     yield "false out-of-memory", f"{result['false_out_of_memory']:,}"
     yield "bytes reclaimed", format_bytes(result["bytes_reclaimed"])
     for title, key in (
+        ("training step", "step_ns"),
         ("requester stall", "requester_stall_ns"),
         ("bystander latency", "bystander_latency_ns"),
         ("native thread latency", "native_latency_ns"),
     ):
-        for point in ("p50", "p99", "max"):
+        for point in ("p50", "p99", "max") if key in result else ():
             yield f"{title} {point}", _duration(result[key][point])
 
 
-def _print_table(console, options, results):
+def _print_table(console, options, threads, results):
     table = Table(
-        title=f"{options.threads} requesters, {options.others} bystanders, {options.others} native "
-        f"threads, {format_bytes(options.capacity)} device, {options.seconds:g} s each"
+        title=f"{threads}, {format_bytes(options.capacity)} device, {options.seconds:g} s each"
     )
     table.add_column("")
     for strategy in results:
@@ -83,6 +88,38 @@ def _print_table(console, options, results):
         bad = false_oom and any(value != "0" for _, value in rows)
         table.add_row(rows[0][0], *(value for _, value in rows), style="bold red" if bad else None)
     console.print(table)
+
+
+def _run(options, results):
+    """The workload of this package; all strategies in this process, one after the other."""
+    columns = (TextColumn("{task.description:>16}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
+        for strategy in STRATEGIES:
+            task = progress.add_task(strategy, total=1.0)
+            results[strategy] = run_workload(
+                strategy, options, lambda share: progress.update(task, completed=share)
+            )
+            progress.update(task, completed=1.0)
+    return f"{options.threads} requesters, {options.others} bystanders, {options.others} native threads"
+
+
+def _run_torch(options, results):
+    """Training with PyTorch, whose device has one allocator a process: so a process each."""
+    for strategy in STRATEGIES:
+        wanted = {
+            "strategy": strategy,
+            "threads": options.threads,
+            "seconds": options.seconds,
+            "capacity": options.capacity,
+        }
+        run = subprocess.run(
+            [sys.executable, "-m", "spyre_alloc.torch.training_workload", json.dumps(wanted)],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        results[strategy] = json.loads(run.stdout)
+    return f"{options.threads} trainers, {options.others} bystanders"
 
 
 def main(arguments=None):
@@ -95,11 +132,21 @@ def main(arguments=None):
     parser.add_argument(
         "--seconds", type=_positive(float, 86400), default=5.0, help="for each strategy (5)"
     )
-    parser.add_argument("--capacity", type=_size, default=64 << 20, help="of the device (64MiB)")
+    parser.add_argument("--capacity", type=_size, help="of the device (64MiB; with --torch 8MiB)")
+    parser.add_argument(
+        "--torch", action="store_true", help="train with PyTorch on the device spyre instead"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the figures there; - is the output")
     parsed = parser.parse_args(arguments)
+    if parsed.torch and importlib.util.find_spec("spyre_alloc._torch") is None:
+        parser.error("--torch needs the PyTorch back end, which was not built: no suitable PyTorch")
     try:
-        options = WorkloadOptions(parsed.threads, parsed.seconds, parsed.capacity)
+        if parsed.torch:
+            from .torch.training_workload import TrainingOptions as Options
+        else:
+            Options = WorkloadOptions
+        capacity = parsed.capacity or (8 << 20 if parsed.torch else 64 << 20)
+        options = Options(parsed.threads, parsed.seconds, capacity)
     except ValueError as error:
         parser.error(str(error))
 
@@ -112,21 +159,15 @@ def main(arguments=None):
     # Progress and table go where people look; the output stays clean for --json -.
     console = Console(file=sys.stderr if parsed.json == "-" else sys.stdout)
     results = {}
-    columns = (TextColumn("{task.description:>16}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as progress:
-        for strategy in STRATEGIES:
-            task = progress.add_task(strategy, total=1.0)
-            results[strategy] = run_workload(
-                strategy, options, lambda share: progress.update(task, completed=share)
-            )
-            progress.update(task, completed=1.0)
-    _print_table(console, options, results)
+    threads = (_run_torch if parsed.torch else _run)(options, results)
+    _print_table(console, options, threads, results)
 
     if parsed.json:
         report = {
             "version": __version__,
             "python": platform.python_version(),
             "machine": platform.machine(),
+            "workload": "torch" if parsed.torch else "buffers",
             "threads": options.threads,
             "seconds": options.seconds,
             "capacity": options.capacity,

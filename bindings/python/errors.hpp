@@ -9,12 +9,13 @@
 
 #include <flex/error.hpp>
 #include <flex/pressure.hpp>
+#include <spyre/foreign_error.hpp>
 
 namespace spyre_alloc {
 
 /// A Python exception on its way through C++ code that may be detached. Take the error with
 /// capture(), attached; it is restored, attached, as a cause or as itself.
-class PythonError : public std::exception {
+class PythonError : public std::exception, public spyre::ForeignError {
  public:
   /// Takes the current Python error. Requires: attached, an error is set.
   [[nodiscard]] static PythonError capture();
@@ -27,7 +28,7 @@ class PythonError : public std::exception {
   /// The exception instance, borrowed. Requires: attached.
   [[nodiscard]] PyObject* value() const noexcept;
   /// Makes it the current Python error again. Requires: attached.
-  void restore() const noexcept;
+  void restore() const noexcept override;
 
  private:
   struct Holder;

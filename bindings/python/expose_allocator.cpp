@@ -92,13 +92,21 @@ std::string toStrategy(bp::object const& value) {
         fmt::format("strategy is '{}'; allowed are '{}'", text, fmt::join(names, "', '")));
 }
 
+/// From other extension modules: a capsule around a std::shared_ptr<spyre::MemoryReporter>*.
+std::shared_ptr<spyre::MemoryReporter> toReporter(bp::object const& capsule) {
+  if (capsule.is_none()) return nullptr;
+  void* const reporter = PyCapsule_GetPointer(capsule.ptr(), "spyre_alloc.MemoryReporter");
+  if (reporter == nullptr) bp::throw_error_already_set();
+  return *static_cast<std::shared_ptr<spyre::MemoryReporter>*>(reporter);
+}
+
 std::shared_ptr<Allocator> make(bp::object const& strategy, bp::object const& capacity,
                                 bp::object const& regions, bp::object const& device,
                                 bp::object const& max_wait, bp::object const& gc,
                                 bp::object const& acquisition, bp::object const& max_region,
                                 bp::object const& fallback_sizes, bp::object const& region_order,
                                 bp::object const& overtake_limit, bp::object const& callback_errors,
-                                bp::object const& look_again) {
+                                bp::object const& look_again, bp::object const& reporter) {
   if (interpreterClosed()) raise(PyExc_RuntimeError, "the interpreter is shutting down");
   spyre::AnyAllocatorOptions options;
   flex::AllocatorOptions& allocator = options.allocator;
@@ -126,6 +134,7 @@ std::shared_ptr<Allocator> make(bp::object const& strategy, bp::object const& ca
   options.release_condvar.overtake_limit = static_cast<std::uint64_t>(
       toInteger(overtake_limit, "overtake_limit", 0, std::numeric_limits<std::int64_t>::max()));
   options.release_condvar.look_again = toDuration(look_again, "look_again", 0.001, kLongestSeconds);
+  options.reporter = toReporter(reporter);
   std::optional<GcOptions> const gc_options = toGcOptions(gc);
   std::shared_ptr<flex::DeviceMemory> memory = toDevice(device, capacity);
 
@@ -176,12 +185,10 @@ bp::tuple memoryInfo(Allocator const& self) {
                         now.capacity);
 }
 
-/// Calls a member that blocks, detached. The allocator stays alive meanwhile.
+/// Calls a member that blocks.
 template <auto Member>
-auto detachedCall(Allocator& self) {
-  auto const allocator = self.shared();
-  Detached const detached;
-  return ((*allocator).*Member)();
+auto forward(Allocator& self) {
+  return (self.any().*Member)();
 }
 
 std::string strategyOf(Allocator const& self) { return std::string(self.any().strategy()); }
@@ -220,7 +227,8 @@ void exposeAllocator() {
                     bp::arg("gc") = true, bp::arg("acquisition") = "upfront",
                     bp::arg("max_region") = "16GiB", bp::arg("fallback_sizes") = none,
                     bp::arg("region_order") = "most-free", bp::arg("overtake_limit") = 1024,
-                    bp::arg("callback_errors") = "cause", bp::arg("look_again") = 0.1)))
+                    bp::arg("callback_errors") = "cause", bp::arg("look_again") = 0.1,
+                    bp::arg("_reporter") = none)))
           .def(
               "allocate", bound<&allocate>,
               (bp::arg("self"), bp::arg("nbytes"), bp::arg("domain") = none, bp::arg("near") = none,
@@ -235,15 +243,15 @@ void exposeAllocator() {
           .def("memory_stats", bound<&memoryStats>, bp::arg("self"), docs::kMemoryStats)
           .def("pressure_stats", bound<&pressureStats>, bp::arg("self"), docs::kPressureStats)
           .def("memory_info", bound<&memoryInfo>, bp::arg("self"), docs::kMemoryInfo)
-          .def("empty_cache", bound<&detachedCall<&spyre::AnyAllocator::emptyCache>>,
-               bp::arg("self"), docs::kEmptyCache)
+          .def("empty_cache", bound<&forward<&spyre::AnyAllocator::emptyCache>>, bp::arg("self"),
+               docs::kEmptyCache)
           .def("reset_peak_memory_stats",
-               bound<&detachedCall<&spyre::AnyAllocator::resetPeakStatistics>>, bp::arg("self"),
+               bound<&forward<&spyre::AnyAllocator::resetPeakStatistics>>, bp::arg("self"),
                docs::kResetPeak)
           .def("reset_accumulated_memory_stats",
-               bound<&detachedCall<&spyre::AnyAllocator::resetAccumulatedStatistics>>,
-               bp::arg("self"), docs::kResetAccumulated)
-          .def("check_invariants", bound<&detachedCall<&spyre::AnyAllocator::checkInvariants>>,
+               bound<&forward<&spyre::AnyAllocator::resetAccumulatedStatistics>>, bp::arg("self"),
+               docs::kResetAccumulated)
+          .def("check_invariants", bound<&forward<&spyre::AnyAllocator::checkInvariants>>,
                bp::arg("self"), docs::kCheckInvariants)
           .add_property("strategy", bound<&strategyOf>,
                         "str: ``'hold-mutex'`` or ``'release-condvar'``.")

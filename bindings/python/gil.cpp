@@ -18,6 +18,7 @@ std::atomic<bool> closed{false};
 /// Threads between asking whether they may attach and having detached again. closeInterpreter()
 /// waits for them: a check alone would race with the end of the interpreter.
 std::atomic<int> attaching{0};
+std::atomic<std::uint64_t> transitions{0};
 
 /// Held while a thread state is made, and over a fork. CPython makes them under a lock of its own
 /// without the GIL, so a fork may hit it; up to 3.11 the child takes that lock before it makes it
@@ -52,6 +53,8 @@ bool finalizing() noexcept {
 
 }  // namespace
 
+std::uint64_t interpreterTransitions() noexcept { return transitions; }
+
 bool interpreterClosed() noexcept { return closed || Py_IsInitialized() == 0 || finalizing(); }
 
 // Not PyGILState_Check(): once there was a sub-interpreter it always says yes.
@@ -77,7 +80,10 @@ Detached::~Detached() {
   if (state_ != nullptr) attach();
 }
 
-void Detached::detach() noexcept { state_ = PyEval_SaveThread(); }
+void Detached::detach() noexcept {
+  transitions.fetch_add(1, std::memory_order_relaxed);
+  state_ = PyEval_SaveThread();
+}
 
 void Detached::attach() noexcept {
   flex::sync::assertMayAttach("re-attaching to the interpreter");
@@ -92,6 +98,7 @@ Attached::Attached() noexcept {
     return;
   }
   flex::sync::assertMayAttach("attaching to the interpreter");
+  transitions.fetch_add(1, std::memory_order_relaxed);
   if (PyGILState_GetThisThreadState() == nullptr) {
     boost::lock_guard<ThreadStateLock> const guard(makingThreadState());
     own_ = PyThreadState_New(PyInterpreterState_Main());

@@ -6,6 +6,7 @@
 // rules are the same for both (docs/concurrency.md): never wait while attached, never attach while
 // holding the allocator's mutex.
 
+#include <cstdint>
 #include <utility>
 
 #include <Python.h>
@@ -39,17 +40,6 @@ class Detached {
   Detached(Detached const&) = delete;
   Detached& operator=(Detached const&) = delete;
   ~Detached();
-
-  /// Attaches again for as long as `f` runs.
-  template <class F>
-  void attachedAgain(F&& f) {
-    attach();
-    struct Again {
-      ~Again() { self.detach(); }
-      Detached& self;
-    } const again{*this};
-    std::forward<F>(f)();
-  }
 
  private:
   void attach() noexcept;
@@ -87,5 +77,9 @@ void unlockAfterFork(bool in_child) noexcept;
 
 /// Whether closeInterpreter() was called, or the interpreter is finalizing or gone.
 [[nodiscard]] bool interpreterClosed() noexcept;
+
+/// How often a thread was detached by Detached or attached by Attached, for tests of what keeps
+/// away from the interpreter.
+[[nodiscard]] std::uint64_t interpreterTransitions() noexcept;
 
 }  // namespace spyre_alloc

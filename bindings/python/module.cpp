@@ -13,6 +13,7 @@
 #include "arguments.hpp"
 #include "bound.hpp"
 #include "buffer.hpp"
+#include "detaching_allocator.hpp"
 #include "errors.hpp"
 #include "expose_device.hpp"
 #include "expose_pressure.hpp"
@@ -75,11 +76,12 @@ BOOST_PYTHON_MODULE(_core) {
   exposeAllocator();
   exposeNativeWorker();
 
-  // For the package's own programs.
+  // For the package's own programs and tests.
   bp::def("format_bytes", bound<&flex::formatBytes>, bp::arg("nbytes"));
   bp::def("parse_bytes", bound<&parseBytes>, bp::arg("text"));
+  bp::def("interpreter_transitions", bound<&interpreterTransitions>);
 
-  Allocator::initialise();
+  DetachingAllocator::initialise();
   if (!GcWatcher::instance().install()) bp::throw_error_already_set();
   flex::sync::setInterpreterProbe({.attached = &attached});
   installForkHandlers();

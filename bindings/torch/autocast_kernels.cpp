@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// torch.autocast("spyre"): which operators run in which type, by PyTorch's own lists.
+
+#include <ATen/autocast_mode.h>
+#include <torch/library.h>
+
+using namespace at;  // what the lists are written for
+
+namespace {
+
+// What no list names runs in the type that it is given.
+TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }
+
+#ifdef AT_FORALL_LOWER_PRECISION_FP  // PyTorch shows its lists from some version on
+#define SPYRE_LOWER_PRECISION(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, lower_precision_fp)
+#define SPYRE_FP32(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32)
+#define SPYRE_FP32_SET_OPT_DTYPE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, fp32_set_opt_dtype)
+#define SPYRE_PROMOTE(...) KERNEL_PRIVATEUSEONE(__VA_ARGS__, promote)
+
+TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
+  AT_FORALL_LOWER_PRECISION_FP(SPYRE_LOWER_PRECISION)
+  AT_FORALL_FP32(SPYRE_FP32)
+  AT_FORALL_FP32_SET_OPT_DTYPE(SPYRE_FP32_SET_OPT_DTYPE)
+  AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
+  AT_FORALL_PROMOTE(SPYRE_PROMOTE)
+}
+#endif
+
+}  // namespace
