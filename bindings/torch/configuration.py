@@ -162,9 +162,21 @@ def allocator():
                 for callback in _callbacks:
                     callback._register_with(_configured)
                 _torch.use(_configured._capsule())
-                atexit.register(_torch.close)
+                atexit.register(_close)
                 _in_use, _configured = _configured, None
     return _in_use
+
+
+def _close():
+    # Daemon threads may be in PyTorch still; those that it made for itself are not of `threading`.
+    here = threading.current_thread()
+    _torch.close(
+        [
+            thread.ident
+            for thread in threading.enumerate()
+            if thread is not here and not isinstance(thread, threading._DummyThread)
+        ]
+    )
 
 
 def is_initialized():
