@@ -31,7 +31,7 @@ _MOST_REGIONS = 64
 _lock = threading.RLock()
 _configured = None  # made by configure(), and not in use yet
 _in_use = None
-_callbacks = []
+_early_callbacks = []  # registered before there was an allocator
 
 
 class PressureCallback:
@@ -60,8 +60,6 @@ class PressureCallback:
         inside the function; from inside it returns at once."""
         with _lock:
             self._wanted = False
-            if self in _callbacks:
-                _callbacks.remove(self)
             registration, self._registration = self._registration, None
         if registration is not None:
             registration.unregister()
@@ -159,12 +157,25 @@ def allocator():
             if _in_use is None:
                 if _configured is None:
                     configure()
-                for callback in _callbacks:
+                for callback in _early_callbacks:
                     callback._register_with(_configured)
+                _early_callbacks.clear()
                 _torch.use(_configured._capsule())
-                atexit.register(_torch.close)
+                atexit.register(_close)
                 _in_use, _configured = _configured, None
     return _in_use
+
+
+def _close():
+    # Daemon threads may be in PyTorch still; those that it made for itself are not of `threading`.
+    here = threading.current_thread()
+    _torch.close(
+        [
+            thread.ident
+            for thread in threading.enumerate()
+            if thread is not here and not isinstance(thread, threading._DummyThread)
+        ]
+    )
 
 
 def is_initialized():
@@ -194,7 +205,8 @@ def register_memory_pressure_callback(fn, priority=0):
     with _lock:
         if _in_use is not None:
             callback._register_with(_in_use)
-        _callbacks.append(callback)
+        else:
+            _early_callbacks.append(callback)
     return callback
 
 

@@ -8,14 +8,9 @@
 #include <torch/library.h>
 
 #include "host_view.hpp"
-#include "spyre_device.hpp"
 
 namespace spyre_torch {
 namespace {
-
-at::Tensor toDevice(at::Tensor const& tensor) {
-  return tensor.defined() ? tensor.to(spyreDevice()) : tensor;
-}
 
 at::Tensor convolve(at::Tensor const& input, at::Tensor const& weight,
                     std::optional<at::Tensor> const& bias, at::IntArrayRef stride,

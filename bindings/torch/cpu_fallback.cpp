@@ -14,10 +14,9 @@ namespace spyre_torch {
 namespace {
 
 /// Operators that take some of their tensors from the CPU by design.
-constexpr std::array<std::string_view, 7> kMixing{
-    "aten::index",     "aten::index_put_", "aten::_index_put_impl_",
-    "aten::index_put", "aten::index_copy", "aten::_pack_padded_sequence",
-    "aten::_ctc_loss"};
+constexpr std::array<std::string_view, 5> kMixing{"aten::index", "aten::index_put_",
+                                                  "aten::_index_put_impl_", "aten::_ctc_loss",
+                                                  "aten::_pack_padded_sequence"};
 
 bool isStranger(at::Tensor const& tensor) {
   return tensor.defined() && tensor.device().type() != kDeviceType && tensor.dim() > 0;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exit_gate.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
+#include <set>
 #include <thread>
 
 #include <Python.h>
@@ -12,51 +15,66 @@ namespace spyre_torch {
 namespace {
 
 std::atomic<bool> shut{false};
-std::atomic<std::thread::id> closer{};
-std::atomic<int> alive{0};   // threads that Python knows and that passed
-std::atomic<int> parked{0};  // those of them that stay
+std::atomic<unsigned long> closer{0};
 
-/// Counts its thread in, on its first way through, and out when the thread ends.
+/// The threads that passed, are alive, and do not stay at the gate.
+struct Passers {
+  std::mutex mutex;
+  std::set<unsigned long> idents;
+};
+
+/// Never freed: threads end when static objects are gone.
+std::atomic<Passers*> passers{new Passers};
+
+void noteGone() noexcept {
+  Passers& all = *passers.load();
+  std::lock_guard const guard(all.mutex);
+  all.idents.erase(PyThread_get_thread_ident());
+}
+
+/// Known from its thread's first way through until the thread ends.
 struct Passer {
-  Passer() noexcept : known(PyGILState_GetThisThreadState() != nullptr) { alive += known ? 1 : 0; }
+  Passer() noexcept {
+    Passers& all = *passers.load();
+    std::lock_guard const guard(all.mutex);
+    all.idents.insert(PyThread_get_thread_ident());
+  }
   Passer(Passer const&) = delete;
   Passer& operator=(Passer const&) = delete;
-  ~Passer() { alive -= known ? 1 : 0; }
-  bool known;
+  ~Passer() { noteGone(); }
+  bool here = true;
 };
 thread_local Passer passer;
 
-[[noreturn]] void park() noexcept {
-  ++parked;
+[[noreturn]] void stay() noexcept {
   if (PyGILState_Check() != 0) (void)PyEval_SaveThread();
+  noteGone();
   for (;;) ::pause();
 }
 
 }  // namespace
 
 void passExitGate() noexcept {
-  bool const known = passer.known;
-  if (shut.load(std::memory_order_relaxed) && known &&
-      closer.load() != std::this_thread::get_id()) {
-    park();
-  }
+  if (!passer.here || !shut.load(std::memory_order_relaxed)) return;
+  if (closer != PyThread_get_thread_ident() && PyGILState_GetThisThreadState() != nullptr) stay();
 }
 
-void shutExitGate() noexcept {
-  int const own = passer.known ? 1 : 0;
-  closer = std::this_thread::get_id();
+void shutExitGate(std::vector<unsigned long> const& threads) {
+  closer = PyThread_get_thread_ident();
   shut = true;
-  Py_BEGIN_ALLOW_THREADS auto const deadline =
-      std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  while (alive - own > parked && std::chrono::steady_clock::now() < deadline) {
+  auto const someAreOut = [&] {
+    Passers& all = *passers.load();
+    std::lock_guard const guard(all.mutex);
+    return std::ranges::any_of(threads, [&](unsigned long id) { return all.idents.contains(id); });
+  };
+  Py_BEGIN_ALLOW_THREADS;
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  while (someAreOut() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  Py_END_ALLOW_THREADS
+  Py_END_ALLOW_THREADS;
 }
 
-void resetExitGateAfterFork() noexcept {
-  alive = passer.known ? 1 : 0;
-  parked = 0;
-}
+void resetExitGateAfterFork() noexcept { passers = new Passers; }
 
 }  // namespace spyre_torch

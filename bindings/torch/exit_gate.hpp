@@ -2,6 +2,8 @@
 #pragma once
 // Where threads stay when the interpreter goes.
 
+#include <vector>
+
 namespace spyre_torch {
 
 // At the end Python ends each daemon thread at the moment it wants the GIL back, up to 3.13 by
@@ -14,9 +16,9 @@ namespace spyre_torch {
 /// attached or not.
 void passExitGate() noexcept;
 
-/// Shuts the gate and waits, detached, until all threads that ever passed and are alive have come
-/// to it, at most one second. Requires: attached.
-void shutExitGate() noexcept;
+/// Shuts the gate and waits, detached, until those of `threads` (Python's idents) that ever passed
+/// have come to it or ended, at most one second. Requires: attached.
+void shutExitGate(std::vector<unsigned long> const& threads);
 
 /// For the child of a fork: only this thread exists.
 void resetExitGateAfterFork() noexcept;

@@ -17,4 +17,8 @@ at::Tensor hostView(at::Tensor const& tensor) {
   return view;
 }
 
+at::Tensor toDevice(at::Tensor const& tensor) {
+  return tensor.defined() ? tensor.to(spyreDevice()) : tensor;
+}
+
 }  // namespace spyre_torch

@@ -34,6 +34,7 @@ class TorchReporter final : public spyre::MemoryReporter {
     if (released >= kLarge) giveBackPages(data, released);
     std::int64_t const total = allocated_.fetch_add(change, std::memory_order_relaxed) + change;
     if (!c10::memoryProfilingEnabled()) return;
+    // What is reserved as well would take the allocator's mutex to know.
     auto const now = static_cast<std::size_t>(total);
     c10::reportMemoryUsageToProfiler(data, change, now, now, spyreDevice());
   }

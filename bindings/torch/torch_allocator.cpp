@@ -26,6 +26,7 @@ std::atomic<std::shared_ptr<spyre::AnyAllocator>*> in_use{nullptr};
 
 /// The allocator is made by Python, where it is configured, when it is first wanted.
 void makeInPython() {
+  TORCH_CHECK(Py_IsInitialized() != 0, "the interpreter is gone, and no spyre allocator was made");
   pybind11::gil_scoped_acquire const attached;
   PyObject* const package = PyImport_ImportModule("spyre_alloc.torch");
   if (package == nullptr) throwPythonError();
@@ -77,6 +78,7 @@ c10::DataPtr TorchAllocator::allocate(std::size_t nbytes) {
     passExitGate();
     throwAsTorchError(error);
   } catch (spyre::ForeignError const& error) {
+    passExitGate();
     pybind11::gil_scoped_acquire const attached;
     error.restore();
     throwPythonError();

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include <Python.h>
 #include <torch/csrc/Generator.h>
@@ -49,9 +50,14 @@ PyObject* isInBadFork(PyObject* /*module*/, PyObject* /*none*/) {
   return PyBool_FromLong(inBadFork() ? 1 : 0);
 }
 
-PyObject* close(PyObject* /*module*/, PyObject* /*none*/) {
+PyObject* close(PyObject* /*module*/, PyObject* threads) {
+  std::vector<unsigned long> idents;
+  for (Py_ssize_t i = 0; i < PyList_Size(threads); ++i) {
+    idents.push_back(PyLong_AsUnsignedLong(PyList_GetItem(threads, i)));
+  }
+  if (PyErr_Occurred() != nullptr) return nullptr;
   TorchAllocator::instance().stopWaiting();
-  shutExitGate();
+  shutExitGate(idents);
   Py_RETURN_NONE;
 }
 
@@ -59,8 +65,8 @@ PyMethodDef methods[] = {
     {"use", &use, METH_O, "use(capsule): take all memory from that allocator from now on."},
     {"make_reporter", &makeReporter, METH_NOARGS, "make_reporter() -> capsule"},
     {"is_in_bad_fork", &isInBadFork, METH_NOARGS, "is_in_bad_fork() -> bool"},
-    {"close", &close, METH_NOARGS,
-     "close(): for atexit; keeps other threads from what is torn down."},
+    {"close", &close, METH_O,
+     "close(idents): for atexit; keeps other threads from what is torn down, and waits for these."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition = {

@@ -17,7 +17,6 @@ def test_the_module_has_what_pytorch_asks_a_device_for():
     assert torch._C._get_accelerator() == torch.device("spyre")
 
 
-@pytest.mark.skipif(not hasattr(torch, "accelerator"), reason="this PyTorch has no torch.accelerator")
 def test_torch_accelerator_is_this_device():
     assert torch.accelerator.is_available()
     assert torch.accelerator.current_accelerator() == torch.device("spyre")

@@ -80,6 +80,16 @@ small(16, max_wait=60.0)
 daemons(lambda: Node(block()))
 """,
     "daemons-copy-to-the-cpu": "daemons(lambda: torch.ones(1000, device='spyre').cpu())",
+    "daemons-train": """
+def train():
+    x = torch.ones(50, 50, device="spyre", requires_grad=True)
+    (x @ x).tanh().sum().backward()
+daemons(train)
+""",
+    "trained": """
+x = torch.ones(50, 50, device="spyre", requires_grad=True)
+(x @ x).tanh().sum().backward()
+""",
     "daemon-waits-for-memory": """
 small(4, max_wait=3600.0, gc=False)
 kept = fill()
@@ -109,3 +119,15 @@ def test_the_program_ends_with_its_own_exit_code(ending):
     source = PREAMBLE + ENDINGS[ending] + f"\nsys.exit({EXIT_CODE})"
     done = run_python(source, timeout=60)
     assert (done.returncode, done.stderr) == (EXIT_CODE, "")
+
+
+def test_a_thread_that_pytorch_made_for_itself_is_not_waited_for():
+    done = run_python("""
+import atexit, sys, time
+import torch
+atexit.register(lambda: print(time.monotonic() - began < 0.5))  # the last to run
+x = torch.ones(5, device="spyre", requires_grad=True)
+x.exp().sum().backward()  # on a thread of PyTorch's, which stays
+atexit.register(lambda: globals().update(began=time.monotonic()))  # the first
+""")
+    assert (done.stdout, done.stderr) == ("True\n", "")

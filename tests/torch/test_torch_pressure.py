@@ -3,6 +3,7 @@
 
 import gc
 import io
+import re
 import threading
 
 import pytest
@@ -13,7 +14,7 @@ from torch_support import BLOCK, Node, block, fill, litter, pressure, small, use
 from spyre_alloc import _core
 
 BLOCKS = 16
-small(BLOCKS, max_wait=30.0)
+small(BLOCKS, max_wait=0.1)  # which release-condvar waits for others, where all is taken
 
 
 @pytest.fixture(autouse=True)
@@ -85,18 +86,12 @@ def test_out_of_memory_is_pytorchs_error_with_our_numbers(make):
     with pytest.raises(torch.OutOfMemoryError, match="out of memory") as caught:
         make()
     text = str(caught.value)
-    for field in (
-        f"requested={BLOCK}",
-        "free=0",
-        "largest_free=0",
-        f"total={BLOCKS * BLOCK}",
-        "reason=exhausted",
-        "reclaims=1",
-    ):
-        assert field in text
+    fields = rf"\[requested={BLOCK}, free=0, largest_free=0, total={BLOCKS * BLOCK}, reason=exhausted, reclaims=(\d)\]"
+    (reclaims,) = re.search(fields, text).groups()
     assert isinstance(caught.value, RuntimeError)
-    assert pressure("events", "reclaims", "out_of_memory") == (1, 1, 1)
-    assert collections() - before == 3
+    assert 1 <= int(reclaims) <= 3  # one strategy looks again while it waits
+    assert pressure("events", "reclaims", "out_of_memory") == (1, int(reclaims), 1)
+    assert collections() - before == 3 * int(reclaims)
     assert used() == BLOCKS * BLOCK  # nothing is lost
     kept.pop()
     assert make() is not None
@@ -212,10 +207,10 @@ def test_a_finalizer_may_allocate_while_it_is_collected():
             made.append(block())
 
     litter(BLOCKS // 2)
-    for _ in range(BLOCKS // 2):
-        Allocates(block())
+    for _ in range(BLOCKS // 4):
+        Allocates((block(), block()))  # what the first frees may go to the request
     kept = block()
-    assert len(made) == BLOCKS // 2
+    assert len(made) == BLOCKS // 4
     assert pressure("events", "reclaims", "out_of_memory") == (1, 1, 0)
     del kept
     made.clear()

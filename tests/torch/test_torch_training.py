@@ -62,6 +62,24 @@ def test_the_curve_of_losses_is_the_cpus(make, optimizer):
         assert torch.equal(a, b)
 
 
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("make", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
+def test_recurrent_networks_and_their_gradients_are_the_cpus(make, bias):
+    def run(device):
+        torch.manual_seed(2)
+        model = make(4, 6, num_layers=2, bias=bias, batch_first=True)
+        x = torch.randn(3, 5, 4)
+        model.to(device)
+        x = x.to(device).detach().requires_grad_()
+        output, state = model(x)
+        (output.square().sum() + sum(each.sum() for each in state)).backward()
+        return [output.detach(), x.grad, *(parameter.grad for parameter in model.parameters())]
+
+    for there, here in zip(run("spyre"), run("cpu")):
+        assert there.is_spyre
+        torch.testing.assert_close(there.cpu(), here, rtol=1e-5, atol=1e-6)
+
+
 def test_dropout_draws_from_the_devices_generator():
     def dropped():
         return torch.nn.functional.dropout(torch.ones(1000, device="spyre"), 0.5)
