@@ -8,7 +8,6 @@
 #include <boost/thread/mutex.hpp>
 
 #include "arguments.hpp"
-#include "detaching_allocator.hpp"
 #include "errors.hpp"
 #include "gil.hpp"
 

@@ -12,6 +12,7 @@
 #include <spyre/any_allocator.hpp>
 
 #include "buffer.hpp"
+#include "detaching_allocator.hpp"
 #include "python_gc.hpp"
 
 namespace spyre_alloc {
@@ -58,7 +59,7 @@ class Allocator {
   [[nodiscard]] flex::Statistics statistics() const;
   [[nodiscard]] GcStatistics gcStatistics() const noexcept;
   [[nodiscard]] spyre::AnyAllocator& any() const noexcept { return *allocator_; }
-  [[nodiscard]] std::shared_ptr<spyre::AnyAllocator> const& shared() const noexcept {
+  [[nodiscard]] std::shared_ptr<DetachingAllocator> const& shared() const noexcept {
     return allocator_;
   }
 
@@ -72,7 +73,7 @@ class Allocator {
  private:
   [[nodiscard]] Buffer* wrap(spyre::DataPtr data, std::uint64_t nbytes) const;
 
-  std::shared_ptr<spyre::AnyAllocator> allocator_;  ///< a DetachingAllocator
+  std::shared_ptr<DetachingAllocator> allocator_;
   std::shared_ptr<flex::DeviceMemory> device_;
   std::optional<PythonGc> gc_;
   std::vector<std::shared_ptr<CallbackSlot>> slots_;

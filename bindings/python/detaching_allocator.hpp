@@ -38,6 +38,11 @@ class DetachingAllocator final : public spyre::AnyAllocator {
   void stopWaiting(flex::FailureReason reason) override;
   [[nodiscard]] std::shared_ptr<flex::DeviceMemory> device() const override;
 
+  /// What it wraps: for those who know that they are detached.
+  [[nodiscard]] std::shared_ptr<spyre::AnyAllocator> const& bare() const noexcept {
+    return allocator_;
+  }
+
   /// Remembers which thread is the main one. Call at import, attached.
   static void initialise();
 

@@ -200,9 +200,8 @@ std::string repr(Allocator const& self) {
                      flex::formatBytes(now.capacity));
 }
 
-/// For other extension modules: a capsule around a std::shared_ptr<spyre::AnyAllocator>*.
-bp::object capsule(Allocator const& self) {
-  auto holder = std::make_unique<std::shared_ptr<spyre::AnyAllocator>>(self.shared());
+bp::object inCapsule(std::shared_ptr<spyre::AnyAllocator> allocator) {
+  auto holder = std::make_unique<std::shared_ptr<spyre::AnyAllocator>>(std::move(allocator));
   bp::handle<> const made(
       PyCapsule_New(holder.get(), "spyre_alloc.AnyAllocator", [](PyObject* dying) {
         delete static_cast<std::shared_ptr<spyre::AnyAllocator>*>(
@@ -211,6 +210,13 @@ bp::object capsule(Allocator const& self) {
   (void)holder.release();
   return bp::object(made);
 }
+
+/// For other extension modules: a capsule around a std::shared_ptr<spyre::AnyAllocator>*, which may
+/// be called attached.
+bp::object capsule(Allocator const& self) { return inCapsule(self.shared()); }
+
+/// For tests of the lock rules: around the one that must not.
+bp::object bareCapsule(Allocator const& self) { return inCapsule(self.shared()->bare()); }
 
 }  // namespace
 
@@ -256,6 +262,7 @@ void exposeAllocator() {
           .add_property("strategy", bound<&strategyOf>,
                         "str: ``'hold-mutex'`` or ``'release-condvar'``.")
           .def("_capsule", bound<&capsule>, bp::arg("self"))
+          .def("_bare_capsule", bound<&bareCapsule>, bp::arg("self"))
           .def("__repr__", bound<&repr>);
   makeCollectable<Allocator>(type);
 }

@@ -22,13 +22,13 @@ kept = fill(owner), fill(other)
 GIL_THEN_MUTEX = """
 def wait_attached():
     try:
-        breaker.wait_attached(owner._capsule(), BLOCK)
+        breaker.wait_attached(owner._bare_capsule(), BLOCK)
     except MemoryError:
         pass
 Task(wait_attached).result()
 """
 MUTEX_THEN_GIL = """
-breaker.allocate_under_the_mutex(owner._capsule(), other._capsule(), BLOCK)
+breaker.allocate_under_the_mutex(owner._bare_capsule(), other._bare_capsule(), BLOCK)
 Task(failure, owner.allocate, BLOCK).result()
 """
 END = "\nprint('ended')\n"

@@ -32,7 +32,7 @@ def test_waiting_for_the_mutex_while_attached_breaks_rule_1(strategy):  # case 1
     source = """
 alloc = small(strategy)
 kept = fill(alloc)
-breaker.wait_attached(alloc._capsule(), BLOCK)
+breaker.wait_attached(alloc._bare_capsule(), BLOCK)
 """
     assert aborts_with(R1, source, strategy)
 
@@ -41,7 +41,7 @@ def test_it_is_found_without_pressure_and_on_another_thread(strategy):
     source = """
 alloc = small(strategy, max_wait=0.0)
 kept = fill(alloc)
-Task(breaker.wait_attached, alloc._capsule(), BLOCK).wait()
+Task(breaker.wait_attached, alloc._bare_capsule(), BLOCK).wait()
 """
     assert aborts_with(R1, source, strategy)
 
@@ -50,7 +50,7 @@ def test_the_fast_path_breaks_no_rule_while_attached(strategy):
     source = """
 alloc = small(strategy)
 for _ in range(100):
-    breaker.wait_attached(alloc._capsule(), BLOCK)
+    breaker.wait_attached(alloc._bare_capsule(), BLOCK)
 print("well")
 """
     done = run_python(PREAMBLE + source, strategy)
@@ -62,7 +62,7 @@ owner = small("hold-mutex", gc=False, max_wait=0.0)
 other = small(strategy, max_wait=0.0, gc=GC)
 other.register_memory_pressure_callback(print)
 kept = fill(owner), fill(other)
-breaker.allocate_under_the_mutex(owner._capsule(), other._capsule(), BLOCK)
+breaker.allocate_under_the_mutex(owner._bare_capsule(), other._bare_capsule(), BLOCK)
 failure(owner.allocate, BLOCK)
 """
 
@@ -83,7 +83,7 @@ breaker.ignore_rules()
 alloc = small(strategy, max_wait=0.0, gc=False)
 kept = fill(alloc)
 try:
-    breaker.wait_attached(alloc._capsule(), BLOCK)
+    breaker.wait_attached(alloc._bare_capsule(), BLOCK)
 except MemoryError:
     print("survived")
 """
