@@ -13,7 +13,7 @@ namespace {
 
 using AllocatorPointer = std::shared_ptr<spyre::AnyAllocator>;
 
-/// The allocator in a capsule that SpyreAllocator._bare_capsule() made; null with a Python error set.
+/// The allocator in a capsule of SpyreAllocator._bare_capsule(); null with a Python error set.
 AllocatorPointer* unpack(PyObject* capsule) {
   return static_cast<AllocatorPointer*>(PyCapsule_GetPointer(capsule, "spyre_alloc.AnyAllocator"));
 }
