@@ -17,7 +17,7 @@ import time
 
 from . import GcOptions, NativeWorker, OutOfMemoryError, SpyreAllocator
 
-__all__ = ["WorkloadOptions", "percentiles", "run_workload"]
+__all__ = ["WorkloadOptions", "percentiles", "pressure_figures", "run_workload"]
 
 _GRANULE = 128
 
@@ -121,6 +121,21 @@ def percentiles(values):
     return {"p50": at(0.50), "p99": at(0.99), "max": ordered[-1]}
 
 
+def pressure_figures(allocator):
+    """What pressure did to an allocator, as workloads report it: a dict of counts and bytes."""
+    pressure = allocator.pressure_stats()
+    return {
+        "pressure_events": pressure["events"],
+        "reclaims": pressure["reclaims"],
+        "coalesced": pressure["coalesced"],
+        "collections": pressure["collections"],
+        "collections_skipped": pressure["collections_skipped"],
+        "handoffs": pressure["handoffs"],
+        "timeouts": pressure["timeouts"],
+        "bytes_reclaimed": pressure["bytes_reclaimed"],
+    }
+
+
 def run_workload(strategy, options, progress=None):
     """Run the workload on one strategy.
 
@@ -177,22 +192,14 @@ def run_workload(strategy, options, progress=None):
     gc.collect()
     allocator.check_invariants()
 
-    pressure = allocator.pressure_stats()
     everyone = requesters + bystanders + natives
     allocations = sum(each.allocations for each in everyone)
     return {
         "seconds": seconds,
         "allocations": allocations,
         "allocations_per_second": allocations / seconds,
-        "pressure_events": pressure["events"],
-        "reclaims": pressure["reclaims"],
-        "coalesced": pressure["coalesced"],
-        "collections": pressure["collections"],
-        "collections_skipped": pressure["collections_skipped"],
-        "handoffs": pressure["handoffs"],
+        **pressure_figures(allocator),
         "false_out_of_memory": sum(each.out_of_memory for each in everyone),
-        "timeouts": pressure["timeouts"],
-        "bytes_reclaimed": pressure["bytes_reclaimed"],
         "requester_stall_ns": percentiles(
             [ns for each in requesters for ns in each.latencies if ns >= 100_000]
         ),

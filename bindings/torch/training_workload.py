@@ -19,7 +19,7 @@ import torch
 
 import spyre_alloc
 
-from ..workload import percentiles
+from ..workload import percentiles, pressure_figures
 from . import configuration
 
 __all__ = ["TrainingOptions", "run_workload"]
@@ -139,24 +139,17 @@ def run_workload(strategy, options):
     for thread in trainers + bystanders:
         if thread.error is not None:
             raise thread.error
-    configuration.allocator().check_invariants()
+    allocator = configuration.allocator()
+    allocator.check_invariants()
 
-    pressure = configuration.allocator().pressure_stats()
     steps = sum(len(thread.latencies) for thread in trainers)
     return {
         "seconds": seconds,
         "steps": steps,
         "steps_per_second": steps / seconds,
-        "allocations": configuration.allocator().memory_stats()["allocation.all.allocated"],
-        "pressure_events": pressure["events"],
-        "reclaims": pressure["reclaims"],
-        "coalesced": pressure["coalesced"],
-        "collections": pressure["collections"],
-        "collections_skipped": pressure["collections_skipped"],
-        "handoffs": pressure["handoffs"],
+        "allocations": allocator.memory_stats()["allocation.all.allocated"],
+        **pressure_figures(allocator),
         "false_out_of_memory": sum(thread.out_of_memory for thread in trainers + bystanders),
-        "timeouts": pressure["timeouts"],
-        "bytes_reclaimed": pressure["bytes_reclaimed"],
         "step_ns": percentiles([ns for thread in trainers for ns in thread.latencies]),
         "bystander_latency_ns": percentiles([ns for thread in bystanders for ns in thread.latencies]),
     }

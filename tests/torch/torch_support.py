@@ -3,6 +3,7 @@
 
 import os
 
+import support
 import torch
 
 BLOCK = 64 * 1024
@@ -45,5 +46,4 @@ def used():
 
 def pressure(*names):
     """The named pressure statistics; a single one as itself."""
-    stats = torch.spyre.pressure_stats()
-    return stats[names[0]] if len(names) == 1 else tuple(stats[name] for name in names)
+    return support.pressure(torch.spyre, *names)
