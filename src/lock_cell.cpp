@@ -86,6 +86,7 @@ void LockCell::giveBack() noexcept {
 // Only a fork may hold the mutex now, so also an attached thread may wait for it.
 void LockCell::moveIn(Engine& tenant) noexcept FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
   mutex.lockForFork();
+  mutex.forgetUse();
   tenant_ = &tenant;
   mutex.unlock();
 }

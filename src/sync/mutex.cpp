@@ -11,8 +11,7 @@ void Mutex::workAndRelease() {
   if (work_.pending()) work_.run();  // a holder in between may have done it
   std::unique_ptr<Retired> const retired = std::move(work_.retired_);
   noteMutexReleased();
-  raw_.unlock();
-  fenceAfterUnlock();
+  mutex_.unlock();
 }
 
 }  // namespace flex::sync

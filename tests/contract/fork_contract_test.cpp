@@ -72,6 +72,24 @@ TYPED_TEST(PressureContract, ChildForkedDuringACallbackIsServed) {
   EXPECT_TRUE(outOfMemory([&] { return inside->get(); }));
 }
 
+// The mutex belongs to this thread, and another one forks.
+TYPED_TEST(PressureContract, ChildGetsTheMutexFromAnOwnerThatDoesNotExistThere) {
+  Sandbox<TypeParam> box;
+  auto const useOften = [&] {
+    for (std::uint64_t i = 0; i < 2 * sync::kShortestPatience; ++i) {
+      if (!box->tryAllocate(kBlock)) return false;
+    }
+    return true;
+  };
+  EXPECT_TRUE(useOften());
+  EXPECT_EQ(endingOfChild([&] {
+              bool const served = useOften();  // as its own owner
+              return served && Task<bool>(useOften).get();
+            }),
+            kGood);
+  EXPECT_TRUE(useOften());
+}
+
 TYPED_TEST(PressureContract, ChildForkedDuringADeviceCallAsksTheDeviceItself) {
   Sandbox<TypeParam> box(onDemand(2, kCapacity / 2));
   Gate gate;

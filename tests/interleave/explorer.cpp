@@ -78,6 +78,7 @@ std::size_t Priorities::choose(Options const& options, std::uint64_t /*state*/) 
     priority_[options.front().thread] = --lowest_;
   }
   std::size_t best = 0;
+  if (options.back().kind == Option::Kind::arrives) return random_() % 4 == 0 ? 1 : 0;
   for (std::size_t i = 0; i < options.size(); ++i) {
     bool const early = options[i].kind != Option::Kind::run && options[i].cost != 0;
     if (early && random_() % 16 != 0) continue;

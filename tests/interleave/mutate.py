@@ -19,6 +19,8 @@ ROOM = "src/waiting_room.cpp"
 ROOM_HEADER = "include/flex/waiting_room.hpp"
 MUTEX_HEADER = "include/flex/sync/mutex.hpp"
 MUTEX = "src/sync/mutex.cpp"
+BIASED_HEADER = "include/flex/sync/biased_mutex.hpp"
+BIASED = "src/sync/biased_mutex.cpp"
 PARKER = "src/sync/parker.cpp"
 REQUEST = "src/request.cpp"
 ENGINE = "src/engine.cpp"
@@ -63,6 +65,26 @@ MUTANTS = [
      "hold/deferredFrees",
      [(MUTEX, "  while (work_.pending() && tryLock()) workAndRelease();",
        "  while (work_.pending() && tryLock()) {\n    workAndRelease();\n    if (MUTANT) break;\n  }")]),
+    ("revoked_without_a_barrier", "who ends an ownership may miss that the owner is just coming in",
+     "mutex/ownerAndTrier mutex/ownerAndLocker",
+     [(BIASED, "  if (last_seat_->thread != thisThreadToken()) heavyBarrier();",
+       "  if (!MUTANT && last_seat_->thread != thisThreadToken()) heavyBarrier();")]),
+    ("owner_looks_once", "an owner comes in without a second look whether it still is one",
+     "mutex/ownerAndTrier mutex/ownerAndLocker",
+     [(BIASED_HEADER, "      if (owner_.load(std::memory_order_relaxed) == seat) [[likely]] {",
+       "      if (MUTANT || owner_.load(std::memory_order_relaxed) == seat) [[likely]] {")]),
+    ("owner_not_waited_for", "who locks does not wait until the owner is out",
+     "mutex/ownerAndLocker",
+     [(BIASED, "!ownerIsOut(); ++looks) backOff(looks);", "!ownerIsOut() && !MUTANT; ++looks) backOff(looks);")]),
+    ("leaves_at_once", "who finds the owner inside goes without a look for those who met it meanwhile",
+     "mutex/ownerAndTrier mutex/ownerAndTwoTriers mutex/ownersInTurn",
+     [(BIASED, "    if (seat.inside.load", "    if (MUTANT || seat.inside.load")]),
+    ("looks_again_too_early", "... and whose look may miss what the owner has just done",
+     "mutex/ownerAndTrier mutex/ownerAndTwoTriers mutex/ownersInTurn",
+     [(BIASED, "before this barrier.\n    heavyBarrier();", "before this barrier.\n    if (!MUTANT) heavyBarrier();")]),
+    ("one_seat_for_all", "a former owner writes where the present one does",
+     "mutex/ownersInTurn",
+     [(BIASED, "candidate.thread == thisThreadToken() ||", "MUTANT || candidate.thread == thisThreadToken() ||")]),
     ("work_done_twice", "deferred work is done without a look whether it is there",
      "hold/destroyWithFreesInFlight",
      [(MUTEX, "  if (work_.pending()) work_.run();  //", "  if (MUTANT || work_.pending()) work_.run();  //")]),

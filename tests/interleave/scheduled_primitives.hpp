@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <compare>
+#include <cstdint>
 #include <mutex>
 #include <utility>
 
@@ -131,6 +132,38 @@ class InterruptionDisabled {
 
 /// All steps have one order here, so there is nothing to fence.
 inline void fenceAfterUnlock() noexcept {}
+
+// ---------------------------------------------------------------------------- ownership
+
+using ThreadToken = int;
+inline constexpr ThreadToken kNoThread = 0;
+inline ThreadToken thisThreadToken() noexcept {
+  return interleave::Scheduler::instance().self() + 2;
+}
+
+/// Soon, so that few steps lead to it.
+inline constexpr std::uint64_t kShortestPatience = 1;
+[[nodiscard]] inline bool canBeOwned() noexcept {
+  return interleave::Scheduler::instance().faults().ownership;
+}
+
+class LateFlag {
+ public:
+  explicit LateFlag(bool value) noexcept : core_(value) {}
+  [[nodiscard]] bool load(std::memory_order /*order*/) const noexcept {
+    return interleave::Scheduler::instance().loadLate(core_);
+  }
+  void store(bool value, std::memory_order /*order*/) noexcept {
+    interleave::Scheduler::instance().storeLate(core_, value);
+  }
+
+ private:
+  mutable interleave::LateCore core_;
+};
+
+inline void lightBarrier() noexcept {}
+inline void heavyBarrier() noexcept { interleave::Scheduler::instance().barrier(); }
+inline void backOff(unsigned /*looks*/) noexcept { interleave::Scheduler::instance().yield(); }
 
 inline TimePoint steadyNow() noexcept { return interleave::Scheduler::instance().now(); }
 

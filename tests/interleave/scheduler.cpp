@@ -271,6 +271,7 @@ void Scheduler::reset() {
   failure_ = {};
   steps_ = choices_ = objects_ = 0;
   now_ = TimePoint(std::chrono::hours(1));
+  arrive(kNobody);
   deviations_.clear();
 }
 
@@ -351,14 +352,18 @@ bool Scheduler::enabled(Thread const& thread) const noexcept {
   return false;
 }
 
-Options Scheduler::findOptions() {
+Options Scheduler::findOptions(bool yielding) {
   Options options;
-  bool const own_turn = current_ != kNobody && enabled(threadAt(current_));
+  bool const can_go_on = current_ != kNobody && enabled(threadAt(current_));
+  bool const own_turn = can_go_on && !yielding;
   if (own_turn) options.push_back({static_cast<std::uint8_t>(current_), Option::Kind::run, 0});
   std::uint8_t const cost = own_turn ? 1 : 0;
   for (std::size_t i = 0; i < count_; ++i) {
     if (static_cast<int>(i) == current_ || !enabled(*threads_[i])) continue;
     options.push_back({static_cast<std::uint8_t>(i), Option::Kind::run, cost});
+  }
+  if (options.empty() && can_go_on) {
+    options.push_back({static_cast<std::uint8_t>(current_), Option::Kind::run, 0});
   }
   if (options.empty()) return options;
   for (std::size_t i = 0; i < count_; ++i) {
@@ -380,11 +385,11 @@ std::uint64_t Scheduler::stateKey() const noexcept {
   return mix(key, clock_.epoch_ == epoch_ ? clock_.last_write_ : 0);
 }
 
-void Scheduler::reschedule() {
+void Scheduler::reschedule(bool yielding) {
   if (++steps_ > kMaxSteps) {
     fail("livelock", fmt::format("no end after {} steps\n{}", kMaxSteps, describeThreads()));
   }
-  Options options = findOptions();
+  Options options = findOptions(yielding);
   if (options.empty()) {
     TimePoint earliest = TimePoint::max();
     for (std::size_t i = 0; i < count_; ++i) {
@@ -400,16 +405,17 @@ void Scheduler::reschedule() {
     }
     if (options.empty()) deadlock();
   }
-  std::size_t chosen = 0;
-  if (options.size() > 1) {
-    std::uint64_t const choice = choices_++;
-    chosen = chooser_->choose(options, stateKey());
-    if (chosen >= options.size()) {
-      fail("schedule does not fit", fmt::format("choice {} is not possible here", choice));
-    }
-    if (chosen != 0) deviations_.push_back({choice, options[chosen]});
+  take(options.size() > 1 ? choose(options, stateKey()) : options.front());
+}
+
+Option const& Scheduler::choose(Options const& options, std::uint64_t state) {
+  std::uint64_t const choice = choices_++;
+  std::size_t const chosen = chooser_->choose(options, state);
+  if (chosen >= options.size()) {
+    fail("schedule does not fit", fmt::format("choice {} is not possible here", choice));
   }
-  take(options[chosen]);
+  if (chosen != 0) deviations_.push_back({choice, options[chosen]});
+  return options[chosen];
 }
 
 void Scheduler::take(Option const& option) {
@@ -544,6 +550,7 @@ void Scheduler::unlock(MutexCore& mutex) {
   }
   point(Op::unlock, mutex.object);
   if (mutex.owner != current_) fail("misuse", "a thread unlocks a mutex that it does not hold");
+  arrive(current_);  // before the unlock
   mutex.owner = MutexCore::kFree;
   record(Op::unlock, mutex.object, true);
 }
@@ -559,6 +566,7 @@ void Scheduler::wait(Object& condition, MutexCore& mutex, Duration at_most) {
   if (mutex.owner != current_) fail("misuse", "a thread waits without the mutex");
   Thread& self = threadAt(current_);
   record(Op::wait, condition, true);
+  arrive(current_);
   mutex.owner = MutexCore::kFree;
   record(Op::unlock, mutex.object, true);
   self.state = Thread::State::asleep;
@@ -597,6 +605,72 @@ void Scheduler::access(Object& object, Op op) {
   HostMemory::Untracked const untracked;
   point(op, object);
   record(op, object, op != Op::load);
+}
+
+// ---------------------------------------------------------------------------- late stores
+
+// Read: the only moment at which it matters whether a store has arrived is when somebody looks.
+bool Scheduler::loadLate(LateCore& flag) {
+  if (!inThread()) return flag.stored;
+  HostMemory::Untracked const untracked;
+  point(Op::load, flag.object);
+  if (flag.writer != kNobody && flag.writer != current_) {
+    auto const self = static_cast<std::uint8_t>(current_);
+    Options const options{{self, Option::Kind::run, 0}, {self, Option::Kind::arrives, 1}};
+    if (choose(options, mix(stateKey(), flag.object.id_)).kind == Option::Kind::arrives) {
+      if (print_) remark("  what was stored arrives");
+      arrive(flag.writer);
+    }
+  }
+  bool const value = flag.writer == current_ ? flag.stored : flag.arrived;
+  record(Op::load, flag.object, false, value ? 1 : 0);
+  return value;
+}
+
+// Written: the order of late stores and barriers matters, on whatever flags.
+void Scheduler::storeLate(LateCore& flag, bool value) {
+  if (!inThread()) {
+    flag.stored = flag.arrived = value;
+    return;
+  }
+  HostMemory::Untracked const untracked;
+  point(Op::store, flag.object);
+  record(Op::store, flag.object, true);
+  identify(late_stores_);
+  record(Op::store, late_stores_, true);
+  if (flag.writer != kNobody && flag.writer != current_) {
+    fail("misuse", "a flag of one writer has two");
+  }
+  flag.stored = value;
+  if (flag.writer == kNobody) late_.push_back(&flag);
+  flag.writer = current_;
+}
+
+void Scheduler::arrive(int writer) noexcept {
+  auto const last = std::remove_if(late_.begin(), late_.end(), [writer](LateCore* flag) {
+    if (writer != kNobody && flag->writer != writer) return false;
+    flag->arrived = flag->stored;
+    flag->writer = kNobody;
+    return true;
+  });
+  late_.erase(last, late_.end());
+}
+
+void Scheduler::barrier() {
+  if (!inThread()) return;
+  access(late_stores_, Op::step);
+  arrive(kNobody);
+}
+
+void Scheduler::yield() {
+  if (!inThread()) return;
+  HostMemory::Untracked const untracked;
+  identify(late_stores_);
+  arrive(kNobody);
+  record(Op::step, late_stores_, true);
+  threadAt(current_).op = Op::step;
+  threadAt(current_).object = &late_stores_;
+  reschedule(true);
 }
 
 TimePoint Scheduler::now() {
@@ -643,6 +717,7 @@ std::string Scheduler::schedule() const {
     text += fmt::format("{}{}", deviation.choice, letter(deviation.option.thread));
     if (deviation.option.kind == Option::Kind::time_out) text += 't';
     if (deviation.option.kind == Option::Kind::spurious) text += 's';
+    if (deviation.option.kind == Option::Kind::arrives) text += 'a';
   }
   return text.empty() ? "default" : text;
 }
@@ -655,12 +730,13 @@ std::vector<Deviation> parseSchedule(std::string const& text) {
     char* end = nullptr;
     Deviation deviation{.choice = std::strtoull(at, &end, 10), .option = {}};
     if (end == at || *end < 'A' || *end >= static_cast<char>('A' + kMaxThreads)) {
-      throw std::invalid_argument("a schedule is a row of <choice><thread>[t|s], joined by '-'");
+      throw std::invalid_argument("a schedule is a row of <choice><thread>[t|s|a], joined by '-'");
     }
     deviation.option.thread = static_cast<std::uint8_t>(*end++ - 'A');
     if (*end == 't') deviation.option.kind = Option::Kind::time_out;
     if (*end == 's') deviation.option.kind = Option::Kind::spurious;
-    if (*end == 't' || *end == 's') ++end;
+    if (*end == 'a') deviation.option.kind = Option::Kind::arrives;
+    if (*end == 't' || *end == 's' || *end == 'a') ++end;
     if (*end == '-') ++end;
     deviations.push_back(deviation);
     at = end;

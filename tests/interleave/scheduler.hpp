@@ -71,16 +71,26 @@ struct MutexCore {
   Object object;
 };
 
+/// A flag whose last store may not have arrived at other threads yet, as in a store buffer.
+struct LateCore {
+  explicit LateCore(bool value) noexcept : arrived(value), stored(value) {}
+  bool arrived;     ///< what the others see
+  bool stored;      ///< what the thread sees that stored it
+  int writer = -1;  ///< of a store that has not arrived
+  Object object;
+};
+
 /// One way to go on.
 struct Option {
   enum class Kind : std::uint8_t {
     run,       ///< let the thread do what it is about to do
     time_out,  ///< let time pass until the thread's sleep ends
     spurious,  ///< let the thread's sleep end without a cause
+    arrives,   ///< let what another thread wrote arrive before the thread reads
   };
   std::uint8_t thread = 0;
   Kind kind = Kind::run;
-  std::uint8_t cost = 0;  ///< 1: a preemption, or a sleep that ends while it need not
+  std::uint8_t cost = 0;  ///< 1: a preemption, or what need not happen yet
 
   friend bool operator==(Option const&, Option const&) = default;
 };
@@ -99,10 +109,11 @@ class Chooser {
   [[nodiscard]] virtual std::size_t choose(Options const& options, std::uint64_t state) = 0;
 };
 
-/// Which sleeps may end early.
+/// What may happen.
 struct Faults {
-  bool time_outs = true;
-  bool spurious = true;
+  bool time_outs = true;   ///< a sleep ends early
+  bool spurious = true;    ///< a sleep ends without a cause
+  bool ownership = false;  ///< threads may own mutexes (flex/sync/biased_mutex.hpp)
 };
 
 struct Failure {
@@ -124,6 +135,7 @@ class Scheduler {
   /// Forgets the last run. Requires: it came to its end.
   void reset();
   void allow(Faults const& faults) noexcept { faults_ = faults; }
+  [[nodiscard]] Faults const& faults() const noexcept { return faults_; }
   void spawn(Body body);
   /// Called when nobody can run unless time passes, before it does.
   void onQuiescence(Body check) { quiescence_ = std::move(check); }
@@ -161,6 +173,12 @@ class Scheduler {
   void wait(Object& condition, MutexCore& mutex, Duration at_most);
   void notifyAll(Object& condition);
   void access(Object& object, Op op);
+  [[nodiscard]] bool loadLate(LateCore& flag);
+  void storeLate(LateCore& flag, bool value);
+  /// What has been stored late arrives.
+  void barrier();
+  /// The same, and another thread runs next, if one can.
+  void yield();
   [[nodiscard]] TimePoint now();
   void interruptionPoint();
   void disableInterruption(int change) noexcept;
@@ -179,13 +197,16 @@ class Scheduler {
   [[nodiscard]] Thread& threadAt(int index) const noexcept;
   void point(Op op, Object& object, MutexCore* wants = nullptr);
   void record(Op op, Object& object, bool write, std::uint64_t result = 0);
-  void reschedule();
+  void reschedule(bool yielding = false);
   void take(Option const& option);
   void switchTo(int thread);
   void identify(Object& object);
   [[nodiscard]] bool enabled(Thread const& thread) const noexcept;
   [[nodiscard]] bool asleepAndMayRelock(Thread const& thread) const noexcept;
-  [[nodiscard]] Options findOptions();
+  [[nodiscard]] Options findOptions(bool yielding);
+  [[nodiscard]] Option const& choose(Options const& options, std::uint64_t state);
+  /// What `writer` has stored late arrives; kNobody: what all have.
+  void arrive(int writer) noexcept;
   [[nodiscard]] std::uint64_t stateKey() const noexcept;
   void quiescent();
   [[noreturn]] void deadlock();
@@ -210,6 +231,8 @@ class Scheduler {
   std::uint64_t objects_ = 0;
   TimePoint now_{};
   Object clock_{"clock"};
+  boost::container::static_vector<LateCore*, 8> late_;  ///< whose stores have not arrived
+  Object late_stores_{"late stores"};
   struct Deviation {
     std::uint64_t choice;
     Option option;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <array>
 #include <memory>
 #include <vector>
 
@@ -42,33 +43,37 @@ TEST(Mutex, TryFailsWhileAnotherThreadHoldsIt) {
   EXPECT_FALSE(other.get());
 }
 
-// The work of a thread whose try failed is done by whoever holds the mutex, however late it comes.
-TEST(Mutex, NeverStrandsWork) {
+/// Two threads leave work at the same time, `each` pieces in a round. Nothing may be undone once
+/// both are through.
+void strandNothing(int rounds, std::array<std::uint64_t, 2> each) {
   CountingWork work;
   Mutex mutex(work);
-  constexpr unsigned kThreads = 2;
-  constexpr int kRounds = 20'000;
-  boost::barrier round_begins(kThreads);
-  boost::barrier round_ends(kThreads);
+  boost::barrier round_begins(2);
+  boost::barrier round_ends(2);
   std::atomic<std::uint64_t> stranded{0};
-  auto const play = [&](bool judge) FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
-    for (int round = 0; round < kRounds; ++round) {
+  auto const play = [&](std::size_t self) FLEXALLOC_NO_THREAD_SAFETY_ANALYSIS {
+    for (int round = 0; round < rounds; ++round) {
       round_begins.wait();
-      for (int i = 0; i < 4; ++i) {
+      for (std::uint64_t i = 0; i < each[self]; ++i) {
         work.leave();
         if (mutex.tryLock()) mutex.unlock();
       }
       round_ends.wait();
-      if (judge && work.pending()) ++stranded;
+      if (self == 0 && work.pending()) ++stranded;
     }
     return true;
   };
-  Task<bool> other([&] { return play(false); });
-  EXPECT_TRUE(play(true));
+  Task<bool> other([&] { return play(1); });
+  EXPECT_TRUE(play(0));
   EXPECT_TRUE(other.get());
   EXPECT_EQ(stranded, 0U) << "work was left undone, and nobody held the mutex";
-  EXPECT_EQ(work.done, std::uint64_t{kThreads} * kRounds * 4);
+  EXPECT_EQ(work.done, static_cast<std::uint64_t>(rounds) * (each[0] + each[1]));
 }
+
+// The work of a thread whose try failed is done by whoever holds the mutex, however late it comes.
+TEST(Mutex, NeverStrandsWork) { strandNothing(20'000, {4, 4}); }
+
+TEST(Mutex, NeverStrandsWorkBesideItsOwner) { strandNothing(500, {4 * kShortestPatience, 1}); }
 
 class Tombstone final : public Retired {
  public:

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include <flex/sync/biased_mutex.hpp>
 #include <flex/sync/lock_rules.hpp>
 #include <flex/sync/primitives.hpp>
 #include <flex/sync/thread_annotations.hpp>
@@ -72,21 +73,20 @@ class FLEXALLOC_CAPABILITY("mutex") Mutex {
   /// Blocks until the mutex is free. Requires: not attached to an interpreter (rule R1).
   void lock() FLEXALLOC_ACQUIRE() {
     noteWaitBegins("allocator mutex");
-    raw_.lock();
+    mutex_.lock();
     noteWaitEnds();
     noteMutexAcquired();
   }
 
   [[nodiscard]] bool tryLock() FLEXALLOC_TRY_ACQUIRE(true) {
-    if (!raw_.try_lock()) return false;
+    if (!mutex_.tryLock()) return false;
     noteMutexAcquired();
     return true;
   }
 
   [[gnu::always_inline]] void unlock() FLEXALLOC_RELEASE() {
     noteMutexReleased();
-    raw_.unlock();
-    fenceAfterUnlock();
+    mutex_.unlock();
     if (work_.pending()) [[unlikely]]
       catchUp();
   }
@@ -94,9 +94,13 @@ class FLEXALLOC_CAPABILITY("mutex") Mutex {
   /// For the moment of a fork only, when also an attached thread may wait: whoever holds the mutex
   /// lets go of it without needing the interpreter.
   void lockForFork() FLEXALLOC_ACQUIRE() {
-    raw_.lock();
+    mutex_.lock();
     noteMutexAcquired();
   }
+
+  /// Another allocator uses the mutex from now on. Requires: it is held, since
+  /// lock().
+  void forgetUse() noexcept FLEXALLOC_REQUIRES(this) { mutex_.forgetUse(); }
 
   /// Says (and in checking builds checks, as far as this thread goes) that the mutex is held.
   void assertHeld() const noexcept FLEXALLOC_ASSERT_CAPABILITY(this) { noteMutexNeeded(); }
@@ -113,7 +117,7 @@ class FLEXALLOC_CAPABILITY("mutex") Mutex {
   [[gnu::cold, gnu::noinline]] void catchUp();
   void workAndRelease() FLEXALLOC_RELEASE();
 
-  RawMutex raw_;
+  BiasedMutex mutex_;
   DeferredWork& work_;
 };
 
