@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include <flex/detail/stable_array.hpp>
+
 namespace flex::interleave {
 namespace {
 
@@ -29,7 +31,7 @@ std::size_t kept_count = 0;
 Header* kept[kKept];
 bool deleted_twice = false;
 
-[[maybe_unused]] void* take(std::size_t nbytes) noexcept {
+void* take(std::size_t nbytes) noexcept {
   auto* const header = static_cast<Header*>(std::malloc(nbytes + sizeof(Header)));
   if (header == nullptr) return nullptr;
   header->kind = untracked == 0 ? kTracked : kOther;
@@ -38,7 +40,7 @@ bool deleted_twice = false;
   return header + 1;
 }
 
-[[maybe_unused]] void giveBack(void* memory) noexcept {
+void giveBack(void* memory) noexcept {
   if (memory == nullptr) return;
   Header* const header = static_cast<Header*>(memory) - 1;
   if (header->kind == kDeleted) {
@@ -86,7 +88,19 @@ std::string HostMemory::endRun() {
 
 }  // namespace flex::interleave
 
-#if !defined(__SANITIZE_ADDRESS__)
+// Pages of the host would cost more than a whole run, and would not be looked at.
+namespace flex::detail {
+
+void* reserveAddressSpace(std::size_t nbytes) {
+  return std::memset(::operator new(nbytes), 0, nbytes);
+}
+
+bool commitAddressSpace(void* /*begin*/, std::size_t /*nbytes*/) noexcept { return true; }
+
+void releaseAddressSpace(void* begin, std::size_t /*nbytes*/) noexcept { ::operator delete(begin); }
+
+}  // namespace flex::detail
+
 void* operator new(std::size_t nbytes) {
   if (void* const memory = flex::interleave::take(nbytes)) return memory;
   throw std::bad_alloc();
@@ -102,4 +116,3 @@ void operator delete(void* memory) noexcept { flex::interleave::giveBack(memory)
 void operator delete[](void* memory) noexcept { flex::interleave::giveBack(memory); }
 void operator delete(void* memory, std::size_t) noexcept { flex::interleave::giveBack(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { flex::interleave::giveBack(memory); }
-#endif

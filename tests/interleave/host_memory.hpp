@@ -8,8 +8,7 @@
 namespace flex::interleave {
 
 /// Sees every operator new and delete of the code under test. What is deleted is overwritten and
-/// kept until the run has ended, so that a late write is found and a late read finds nonsense. A
-/// build with AddressSanitizer leaves all this to it.
+/// kept until the run has ended, so that a late write is found and a late read finds nonsense.
 class HostMemory {
  public:
   /// While one exists, allocations belong to the test and are not looked at.

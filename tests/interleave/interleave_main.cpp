@@ -40,7 +40,7 @@ interleave --mutants                  every mutant must be found
 interleave --mutant NAME ...          switches one on for any of the above
 
   --bound N      deviations from the default schedule (3)
-  --seconds S    at most, per scenario (30; large scenarios with --all: 4)
+  --seconds S    at most, per scenario (30; large scenarios with --all: 2)
   --random N     N random schedules instead of depth first; --seed S (1)
   --at-least N   with --all: fails if fewer schedules were run in total
 )";
@@ -67,7 +67,7 @@ struct Settings {
   std::string mutant;
   unsigned bound = 3;
   double seconds = 30;
-  double large_seconds = 4;
+  double large_seconds = 2;
   std::uint64_t seed = 1;
   std::uint64_t random = 0;
   std::uint64_t at_least = 0;

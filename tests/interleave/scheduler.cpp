@@ -8,17 +8,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include <boost/context/fiber.hpp>
+#include <boost/context/protected_fixedsize_stack.hpp>
 #include <boost/thread/exceptions.hpp>
 #include <cxxabi.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <ucontext.h>
 
 #include "host_memory.hpp"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/common_interface_defs.h>
-#endif
 
 // The bounds of the section that fiber_locals.hpp fills; the linker makes them.
 extern "C" {
@@ -94,29 +90,16 @@ char letter(Index thread) noexcept {
 
 // ---------------------------------------------------------------------------- threads
 
-struct Scheduler::MainContext {
-  ucontext_t context;
+// What goes with a stack.
+struct Scheduler::Context {
+  boost::context::fiber fiber;  ///< empty while it runs
   ExceptionState exceptions;
   int untracked = 0;
   std::array<char, kMaxLocals> locals{};
-#if defined(__SANITIZE_ADDRESS__)
-  void* fake_stack = nullptr;
-  void const* stack = nullptr;
-  std::size_t stack_size = 0;
-#endif
 };
 
-struct Scheduler::Thread {
+struct Scheduler::Thread : Context {
   enum class State : std::uint8_t { unused, ready, asleep, done };
-
-  ucontext_t context;
-  void* stack = nullptr;
-  ExceptionState exceptions;
-  int untracked = 0;
-  std::array<char, kMaxLocals> locals{};
-#if defined(__SANITIZE_ADDRESS__)
-  void* fake_stack = nullptr;
-#endif
 
   Body body;
   State state = State::unused;
@@ -168,94 +151,66 @@ Scheduler::Thread& Scheduler::threadAt(int index) const noexcept {
   return *threads_[static_cast<std::size_t>(index)];
 }
 
-Scheduler& Scheduler::instance() {
-  static Scheduler scheduler;
-  return scheduler;
+Scheduler::Context& Scheduler::contextOf(int index) const noexcept {
+  return index == kNobody ? *main_ : threadAt(index);
 }
 
-Scheduler::Scheduler() : main_(std::make_unique<MainContext>()) {
+Scheduler& Scheduler::instance() {
+  static auto* const scheduler = new Scheduler;  // for good: its threads never end
+  return *scheduler;
+}
+
+Scheduler::Scheduler() : main_(std::make_unique<Context>()) {
   for (std::size_t i = 0; i < kMaxThreads; ++i) {
-    threads_.push_back(std::make_unique<Thread>());
-    prepareStack(*threads_.back(), static_cast<int>(i));
+    Thread& thread = *threads_.emplace_back(std::make_unique<Thread>());
+    thread.fiber = boost::context::fiber(
+        std::allocator_arg, boost::context::protected_fixedsize_stack(kStackBytes),
+        [this, &thread](boost::context::fiber&& before) -> boost::context::fiber {
+          left_->fiber = std::move(before);
+          threadMain(thread);
+        });
   }
 }
 
-void Scheduler::prepareStack(Thread& thread, int index) {
-  thread.stack = ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-  if (thread.stack == MAP_FAILED) throw std::bad_alloc();
-  ::mprotect(thread.stack, 4096, PROT_NONE);
-  ::getcontext(&thread.context);
-  thread.context.uc_stack.ss_sp = thread.stack;
-  thread.context.uc_stack.ss_size = kStackBytes;
-  thread.context.uc_link = nullptr;
-  ::makecontext(&thread.context, reinterpret_cast<void (*)()>(&Scheduler::threadMain), 1, index);
-}
-
-Scheduler::~Scheduler() = default;
-
 // Never ends: a stack is used for one body after the other.
-void Scheduler::threadMain(int index) {
-  Scheduler& scheduler = instance();
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
-#endif
-  Thread& thread = *scheduler.threads_[static_cast<std::size_t>(index)];
+void Scheduler::threadMain(Thread& thread) {
   for (;;) {
     try {
       thread.body();
     } catch (std::exception const& error) {
-      scheduler.fail("uncaught exception", error.what());
+      fail("uncaught exception", error.what());
     } catch (boost::thread_interrupted const&) {
-      scheduler.fail("uncaught exception", "boost::thread_interrupted");
+      fail("uncaught exception", "boost::thread_interrupted");
     } catch (...) {
-      scheduler.fail("uncaught exception", "of an unknown type");
+      fail("uncaught exception", "of an unknown type");
     }
     thread.body = nullptr;
     HostMemory::Untracked const untracked;
-    if (scheduler.print_) scheduler.remark("ends");
+    if (print_) remark("ends");
     thread.state = Thread::State::done;
     thread.wants = nullptr;
     thread.object = nullptr;
-    if (std::all_of(scheduler.threads_.begin(),
-                    scheduler.threads_.begin() + static_cast<std::ptrdiff_t>(scheduler.count_),
+    if (std::all_of(threads_.begin(), threads_.begin() + static_cast<std::ptrdiff_t>(count_),
                     [](auto const& other) { return other->state == Thread::State::done; })) {
-      scheduler.switchTo(kNobody);
+      switchTo(kNobody);
     } else {
-      scheduler.reschedule();
+      reschedule();
     }
   }
 }
 
 void Scheduler::switchTo(int to) {
-  int const from = current_;
-  if (from == to) return;
-  std::size_t const locals = localsSize();
-  auto& own_exceptions = from == kNobody ? main_->exceptions : threadAt(from).exceptions;
-  auto& own_locals = from == kNobody ? main_->locals : threadAt(from).locals;
-  auto& next_exceptions = to == kNobody ? main_->exceptions : threadAt(to).exceptions;
-  auto& next_locals = to == kNobody ? main_->locals : threadAt(to).locals;
-  int& own_untracked = from == kNobody ? main_->untracked : threadAt(from).untracked;
-  own_untracked = HostMemory::depth();
-  HostMemory::depth() = to == kNobody ? main_->untracked : threadAt(to).untracked;
-  own_exceptions = exceptionState();
-  std::memcpy(own_locals.data(), __start_fiber_locals, locals);
-  exceptionState() = next_exceptions;
-  std::memcpy(__start_fiber_locals, next_locals.data(), locals);
-  ucontext_t& own = from == kNobody ? main_->context : threadAt(from).context;
-  ucontext_t& next = to == kNobody ? main_->context : threadAt(to).context;
+  if (current_ == to) return;
+  Context& own = contextOf(current_);
+  Context& next = contextOf(to);
+  own.untracked = std::exchange(HostMemory::depth(), next.untracked);
+  own.exceptions = std::exchange(exceptionState(), next.exceptions);
+  std::memcpy(own.locals.data(), __start_fiber_locals, localsSize());
+  std::memcpy(__start_fiber_locals, next.locals.data(), localsSize());
   current_ = to;
-#if defined(__SANITIZE_ADDRESS__)
-  void*& fake = from == kNobody ? main_->fake_stack : threadAt(from).fake_stack;
-  void const* const bottom = to == kNobody ? main_->stack : threadAt(to).stack;
-  std::size_t const size = to == kNobody ? main_->stack_size : kStackBytes;
-  __sanitizer_start_switch_fiber(&fake, bottom, size);
-#endif
-  ::swapcontext(&own, &next);
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_finish_switch_fiber(fake, from == kNobody ? nullptr : &main_->stack,
-                                  from == kNobody ? nullptr : &main_->stack_size);
-#endif
+  left_ = &own;
+  boost::context::fiber before = std::move(next.fiber).resume();
+  left_->fiber = std::move(before);
 }
 
 // ---------------------------------------------------------------------------- a run

@@ -188,13 +188,15 @@ class Scheduler {
 
  private:
   friend class Object;
+  struct Context;
   struct Thread;
   static constexpr int kNobody = -1;
 
   Scheduler();
-  ~Scheduler();
+  ~Scheduler() = delete;
 
   [[nodiscard]] Thread& threadAt(int index) const noexcept;
+  [[nodiscard]] Context& contextOf(int index) const noexcept;
   void point(Op op, Object& object, MutexCore* wants = nullptr);
   void record(Op op, Object& object, bool write, std::uint64_t result = 0);
   void reschedule(bool yielding = false);
@@ -212,8 +214,7 @@ class Scheduler {
   [[noreturn]] void deadlock();
   [[nodiscard]] std::string describeThreads() const;
   [[nodiscard]] static std::string nameOf(Object const& object);
-  static void prepareStack(Thread& thread, int index);
-  static void threadMain(int index);
+  [[noreturn]] void threadMain(Thread& thread);
 
   std::vector<std::unique_ptr<Thread>> threads_;
   std::size_t count_ = 0;  ///< threads of this run
@@ -238,8 +239,8 @@ class Scheduler {
     Option option;
   };
   std::vector<Deviation> deviations_;
-  struct MainContext;
-  std::unique_ptr<MainContext> main_;
+  std::unique_ptr<Context> main_;
+  Context* left_ = nullptr;  ///< by the last switch
 };
 
 /// Splits a schedule's text. Throws std::invalid_argument.
