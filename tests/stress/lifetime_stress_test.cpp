@@ -29,25 +29,25 @@ TYPED_TEST(Stress, AllocatorEndsWhileFreesAreInFlight) {
 // Addresses of many chunks, freed by several threads after the allocator is gone: the last chunk of
 // the last one ends it, not the first.
 TYPED_TEST(Stress, AddressesOfManyChunksOutliveTheirAllocator) {
-  constexpr unsigned kThreads = 3;
+  constexpr unsigned kOwners = 3;
   constexpr std::size_t kChunks = 32;
   Stopwatch const watch(std::chrono::milliseconds(2500));
   std::uint64_t rounds = 0;
   for (; watch.running(); ++rounds) {
-    Arena<TypeParam> arena(2 * kThreads * kChunks);
+    Arena<TypeParam> arena(2 * kOwners * kChunks);
     std::vector<CompositeAddress> singles;
-    for (std::size_t i = 0; i < 2 * kThreads * kChunks; ++i) {
+    for (std::size_t i = 0; i < 2 * kOwners * kChunks; ++i) {
       singles.push_back(arena->allocate(kPiece));
     }
     for (std::size_t i = 0; i < singles.size(); i += 2) singles[i].reset();
     std::vector<CompositeAddress> scattered;
-    for (unsigned i = 0; i < kThreads; ++i) {
+    for (unsigned i = 0; i < kOwners; ++i) {
       scattered.push_back(arena->allocate(kChunks * kPiece, {.policy = PlacementPolicy::scatter}));
       ASSERT_EQ(scattered.back().chunks().size(), kChunks);
     }
     singles.clear();
     arena.allocator.reset();
-    together(kThreads, [&](unsigned index) { scattered[index].reset(); });
+    together(kOwners, [&](unsigned index) { scattered[index].reset(); });
     ASSERT_EQ(arena.device->regionsHeld(), 0U);
   }
   EXPECT_GT(rounds, 20U);
