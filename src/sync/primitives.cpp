@@ -29,7 +29,7 @@ bool canBeOwned() noexcept {
 }
 
 void heavyBarrier() noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // The caller's own barrier is in the system call, too.
   if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) || membarrier(MEMBARRIER_CMD_GLOBAL)) return;
   // Only a system-call filter that came after the registration can do this. To go on would be to
   // let two threads in.
