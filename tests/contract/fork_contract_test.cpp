@@ -83,8 +83,9 @@ TYPED_TEST(PressureContract, ChildGetsTheMutexFromAnOwnerThatDoesNotExistThere) 
   };
   EXPECT_TRUE(useOften());
   EXPECT_EQ(endingOfChild([&] {
-              bool const served = useOften();  // as its own owner
-              return served && Task<bool>(useOften).get();
+              if (!useOften()) return false;         // as its own owner
+              if (!sync::canBeOwned()) return true;  // ThreadSanitizer: a child starts no threads
+              return Task<bool>(useOften).get();
             }),
             kGood);
   EXPECT_TRUE(useOften());
