@@ -156,15 +156,19 @@ bool addMutexScenario(std::string_view name, std::string_view about, Scenario::S
 
 // ---------------------------------------------------------------------------- with the allocator
 
+/// An allocator of four blocks, and a thread that owns its mutex when it frees the third.
+template <class S>
+void buildWithFreeingOwner(World<S>& world) {
+  buildOwnable(world, {.blocks = 4});
+  auto& held = world.template own<Cache>();
+  for (int i = 0; i < 3; ++i) held.buffers.push_back(world.tryGet(1));
+  world.thread([&held] { held.clear(); });
+}
+
 template <class S>
 void ownerFrees(World<S>& world) {
-  buildOwnable(world, {.blocks = 4});
-  auto& first = world.template own<std::vector<Buffer>>();
-  for (int i = 0; i < 3; ++i) first.push_back(world.tryGet(1));
+  buildWithFreeingOwner(world);
   auto& second = world.template own<Buffer>(world.tryGet(1));
-  world.thread([&first] {
-    while (!first.empty()) first.pop_back();
-  });
   world.thread([&second] { second.reset(); });
 }
 FLEXALLOC_SCENARIO(ownerFrees, "the owner of the mutex and another thread free; none is stranded",
@@ -204,12 +208,7 @@ FLEXALLOC_SCENARIO(ownerAndReclaim, "a reclaim takes the mutex from its owner an
 
 template <class S>
 void ownerAndDestruction(World<S>& world) {
-  buildOwnable(world, {.blocks = 4});
-  auto& first = world.template own<std::vector<Buffer>>();
-  for (int i = 0; i < 3; ++i) first.push_back(world.tryGet(1));
-  world.thread([&first] {
-    while (!first.empty()) first.pop_back();
-  });
+  buildWithFreeingOwner(world);
   world.thread([&world] { world.destroyAllocator(); });
 }
 FLEXALLOC_SCENARIO(ownerAndDestruction, "the allocator goes while the owner of its mutex frees",

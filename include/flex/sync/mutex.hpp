@@ -98,8 +98,7 @@ class FLEXALLOC_CAPABILITY("mutex") Mutex {
     noteMutexAcquired();
   }
 
-  /// Another allocator uses the mutex from now on. Requires: it is held, since
-  /// lock().
+  /// Another allocator uses the mutex from now on. Requires: it is held, since lock().
   void forgetUse() noexcept FLEXALLOC_REQUIRES(this) { mutex_.forgetUse(); }
 
   /// Says (and in checking builds checks, as far as this thread goes) that the mutex is held.
